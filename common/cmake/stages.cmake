@@ -1,0 +1,6 @@
+# The stages of the course, in order. This is the only list: the registry, the tests, the launcher
+# and the comparison are made from it, and a test holds the README against it.
+set(FA2_STAGES
+  stage1_naive
+  stage2_fa1
+)
