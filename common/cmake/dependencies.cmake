@@ -3,6 +3,9 @@
 # Catch2 (v3, or v2 as in Debian 12) with a main(); include "common/testing/catch.h".
 include(FetchContent)
 set(FETCHCONTENT_QUIET ON)
+if(POLICY CMP0135)
+  cmake_policy(SET CMP0135 NEW)  # unpacked files carry the time of unpacking
+endif()
 option(FA2_FETCH "Fetch missing dependencies from the network" ON)
 
 # fa2_fetch(<name> <Debian package> <FetchContent_Declare arguments...>)
@@ -39,9 +42,8 @@ endif()
 find_package(nlohmann_json 3.10 CONFIG QUIET)
 if(NOT TARGET nlohmann_json::nlohmann_json)
   fa2_fetch(nlohmann_json nlohmann-json3-dev
-    GIT_REPOSITORY https://github.com/nlohmann/json.git
-    GIT_TAG 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03  # v3.11.3
-    GIT_SHALLOW ON)
+    URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
+    URL_HASH SHA256=d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d)
 endif()
 
 # ---- Catch2: tests ----

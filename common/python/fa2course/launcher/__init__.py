@@ -1,0 +1,1 @@
+"""The logic of ./fa2. Standard library only: it runs before any package is installed."""

@@ -1,0 +1,1 @@
+"""One module per command of ./fa2: SUMMARY, HELP and run(args) -> exit status."""

@@ -1,0 +1,83 @@
+"""./fa2 compare"""
+from pathlib import Path
+
+from .. import build, lock, paths, process, venv
+from ..console import say
+from ..errors import UserError
+from ..options import check_known, value_of
+
+SUMMARY = "runs every stage on the same problems, checks and compares them"
+HELP = """
+usage: ./fa2 compare [OPTIONS]
+
+Runs every stage on the same problems, checks each against a double-precision reference, and shows
+what each change moved: times on a GPU (compute capability 8.0 or later, with nvcc 12.0 or later),
+counters on the built-in simulator, which needs no GPU. The first run does all set-up.
+
+shapes (every combination):
+  --batch N          batch size
+  --heads N          query heads
+  --heads-kv N       key/value heads; --heads is a multiple of it
+  --seqlen LIST      queries and keys, e.g. 512,1024
+  --seqlen-k N       keys, where there are not as many as queries
+  --headdim LIST     head dims: 64, 128
+  --causal           causal attention only
+  --full             full attention only (neither flag: both)
+
+  --dtype LIST       fp16 (default), bf16
+  --stages LIST      stages by number, e.g. 1,2 (default: all)
+  --tiles LIST       same (default): one tile for all stages; same_b: the second common tile, stages
+                     4-6; tuned: each stage's best
+  --variants         also the variants beside the stages
+  --backend NAME     sim or cuda (default: a GPU if one is usable)
+  --gpu MODEL        the GPU whose limits the simulator takes, e.g. a100
+  --threads N        threads of the simulator (default: all cores)
+  --against FILE     say which rows differ from this compare.json of an earlier run
+  --out DIR          folder for compare.json, .csv, .md and .png (default: build/results/compare)
+  --quiet            print errors only
+
+exit status: 0 done, 1 a result is wrong (or differs: --against), 2 cannot run here
+"""
+
+
+def run(arguments: list[str]) -> int:
+    check_known("compare", HELP, arguments)
+    backend = value_of("--backend", arguments)
+    if backend not in (None, "sim", "cuda"):
+        raise UserError(f"--backend is \"{backend}\"; accepted are sim, cuda.")
+    quiet = "--quiet" in arguments
+    preset = build.choose(backend, quiet)
+    python = set_up(preset, backend)
+    out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
+    if not value_of("--out", arguments) and Path.cwd() != paths.ROOT:
+        arguments = [*arguments, "--out", str(out)]
+    status = process.run_foreground(
+        [str(paths.preset_dir(preset) / "bin" / "fa2-compare"), *arguments])
+    if status in (0, 1) and python and (out / "compare.json").exists():
+        draw(python, out, quiet)
+    return status
+
+
+def set_up(preset: str, backend: str | None) -> Path | None:
+    """Everything up to the built program. Returns the Python that draws the picture, None without."""
+    paths.BUILD.mkdir(exist_ok=True)
+    with lock.exclusive():
+        build.ensure_tools()
+        try:
+            python = venv.ensure_or_system(["report"], ["matplotlib", "numpy"])
+        except UserError as error:
+            say(f"no picture: {error}")
+            python = None
+        build.ensure_built(preset, ["fa2-compare"])
+    return python
+
+
+def draw(python: Path, out: Path, quiet: bool) -> None:
+    """The picture; without it the comparison is still whole."""
+    status, output = process.run_logged([str(python), "-m", "fa2course.report", str(out)], "report")
+    lines = output.strip().splitlines()
+    if status != 0:
+        say(f"the picture could not be drawn: {lines[-1] if lines else f'status {status}'} "
+            f"(log: {paths.LOGS / 'report.log'})")
+    elif lines and not quiet:
+        print("\n".join(lines))
