@@ -1,0 +1,143 @@
+// Stage 2: FlashAttention-1. S and P never reach global memory.
+//
+// The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
+// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so O
+// is right after every tile and S only ever exists one Br x Bc tile at a time.
+//
+//   for each q tile i (last first):                               one block per (batch, head)
+//     for each kv tile j:
+//       S = Q_i K_j^T                                             warp w: all rows, columns of share w
+//       m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared memory
+//       l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise
+//       O = (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//
+// Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
+// through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
+//
+// Against FA1 as published: its loops are the other way around (K and V outside, O in global memory;
+// `compare --variants` has that order too), and its code reduced inside a quad by shuffles before
+// going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows it.
+//
+// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
+// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+#include "common/device/device.h"
+
+namespace fa2::inline FA2_BACKEND {
+namespace {
+
+/// Byte offsets in shared memory.
+struct Layout {
+  int Q, KV, bytes;
+
+  __host__ __device__ constexpr Layout(int d, Tile t)
+      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + 2 * t.Bc * d * 2) {}
+};
+
+constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow tiles[] = {
+    row(TileMode::same, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 128, {64, 128, 4, 1}),
+};
+
+/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+template <class T, int row>
+__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float threshold, int bh, int i) {
+  constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
+  constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
+  constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
+  constexpr int O_rows = Br / warps;               // the same rows of O
+  constexpr Layout at(d, tiles[row].tile);
+  const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
+
+  const Head<T> head(p, x, bh);
+  const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
+  const float scale = log2_scale(p);
+  const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
+
+  load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
+  KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
+  kv.start();
+
+  reg<stat_tag> m[S_rows / 8], l[S_rows / 8];  // l: this lane's part of the row sum
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY, l[r] = 0.f;
+  Fragment<O_tag, O_rows / 16, d / 8> O;
+  O.fill(0.f);
+
+  for (int j = 0; j < tiles_of_K.count; ++j) {
+    Fragment<S_tag, S_rows / 16, S_cols / 8> S;
+    multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
+    if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
+
+    kv.release_K(j);
+
+    reg<stat_tag> m_new[S_rows / 8];
+    bool grew = false;
+    UNROLL for (int r = 0; r < S.rows; ++r) {
+      reg<stat_tag> largest = S(r, 0);
+      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
+      m_new[r] = max(m[r], quad_max(largest) * scale);  // in log2 units
+      grew |= m_new[r] - m[r] > threshold;
+    }
+    if (warp_any(grew)) UNROLL for (int r = 0; r < S.rows; ++r) {
+      const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new[r]));
+      m[r] = m_new[r];
+      l[r] *= alpha;
+      UNROLL for (int c = 0; c < O.cols; ++c) O(r, c) *= alpha;
+    }
+    UNROLL for (int r = 0; r < S.rows; ++r) {
+      const reg<stat_tag> m_row = finite(m[r]);
+      UNROLL for (int c = 0; c < S.cols; ++c) {
+        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
+        l[r] += S(r, c);
+      }
+    }
+    const auto P = pack<T>(S);
+    multiply_PV(O, P, kv.wait_V(j), S_col0, 0);
+    kv.release_V(j);
+  }
+
+  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
+  reg<stat_tag> inv_l[S_rows / 8];
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) {
+    l[r] = quad_sum(l[r]);
+    inv_l[r] = reciprocal_or_zero(l[r]);
+  }
+  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return inv_l[r]; });
+  store_LSE(p, out, i * Br + O_row0, m, l);
+}
+
+template <class T, int row>
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    fa2_forward(const Problem p, const Tensors x, float threshold) {
+  const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
+  const int rank = blockIdx.x / BH;  // the heads are fastest, and the last (longest) q tile first
+  attend<T, row>(p, x, threshold, blockIdx.x % BH, Tr - 1 - rank);
+}
+
+void forward(const Problem& p, const Tensors& x, int row_index, Stream stream, float threshold) {
+  dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
+    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
+    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
+    launch(fa2_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+           stream, p, x, threshold);
+  });
+}
+
+void paper(const Problem& p, const Tensors& x, int row, Stream stream) {
+  forward(p, x, row, stream, -INFINITY);
+}
+void lazy(const Problem& p, const Tensors& x, int row, Stream stream) {
+  forward(p, x, row, stream, 8.f);
+}
+size_t no_workspace(const Problem&) { return 0; }
+
+constexpr Variant variants[] = {{"paper", tiles, no_workspace, paper},
+                                {"lazy", tiles, no_workspace, lazy}};
+
+}  // namespace
+
+FA2_STAGE(stage6_fa2_deferred) = {"stage6_fa2_deferred", 6, variants};
+
+}  // namespace fa2::inline FA2_BACKEND
