@@ -1,0 +1,106 @@
+#pragma once
+// The state of one CUDA thread (a lane) and of 32 of them (a warp) on the machine.
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/sim/banks.h"
+#include "common/sim/clocks.h"
+#include "common/sim/fiber.h"
+#include "common/sim/finding.h"
+
+namespace fa2::sim {
+
+class Machine;
+struct Lane;
+struct Warp;
+
+inline constexpr int warp_size = 32;
+
+enum class State : uint8_t {
+  ready,
+  in_collective,
+  at_block_barrier,
+  at_mbarrier,
+  log_full,
+  exited
+};
+
+/// A warp-wide instruction. The last lane to arrive executes it for all.
+struct Operation {
+  const char* name;  // as a kernel calls it
+  bool whole_warp;   // all 32 lanes must be alive (mma, ldmatrix)
+  bool any_line;     // lanes may meet from different lines (warp_barrier)
+  void (*execute)(Warp& warp, uint32_t lanes);
+};
+
+/// A copy that cp.async has started.
+struct AsyncCopy {
+  uint32_t to;       // shared address
+  uint32_t group;    // number of the commit that closes its group
+  const void* from;  // null: zeros
+  Site site;
+  uint32_t landed;  // 0: in flight; else the clock at which it was released to an mbarrier
+};
+
+struct Lane {
+  Context context;
+  Machine* machine = nullptr;
+  Warp* warp = nullptr;
+  Index3 thread{};    // threadIdx
+  int id = 0;         // in the block
+  uint8_t index = 0;  // in the warp
+  uint8_t turn = 0;   // place in the warp's order of turns
+  State state = State::exited;
+
+  Site site;  // the primitive it is in, or was in last
+  // In a collective: which, with whom, and its operands (their type belongs to the operation).
+  const Operation* operation = nullptr;
+  uint32_t mask = 0;
+  void* operands = nullptr;
+  // At an mbarrier: which, and the parity it waits for.
+  uint32_t mbarrier = 0;
+  int parity = 0;
+
+  AccessLog log;
+  std::vector<AsyncCopy> copies;  // oldest first
+  uint32_t groups = 0;            // cp.async groups committed so far
+
+  std::shared_ptr<const Knowledge> acquired;  // from mbarriers, beyond what its warp knows
+  uint32_t own_copies_known = 0;              // clock up to which its own mbarrier copies are seen
+};
+
+struct Warp {
+  Machine* machine = nullptr;
+  Lane* lanes = nullptr;
+  int index = 0;
+  int size = 0;          // lanes that exist
+  uint32_t exists = 0;   // their bits
+  uint32_t exited = 0;   // lanes that have returned
+  uint32_t waiting = 0;  // lanes in a collective
+  uint32_t full = 0;     // lanes whose log is full
+  uint32_t ready = 0;    // by turn, not by lane
+  uint8_t lane_of_turn[warp_size];
+
+  uint32_t clock = 0;  // counts the moments at which its lanes release what they did
+  Knowledge known;     // what every lane of the warp is ordered after
+  uint32_t known_version = 0;
+
+  uint32_t alive() const { return exists & ~exited; }
+  void set_ready(Lane& lane) {
+    lane.state = State::ready;
+    ready |= 1u << lane.turn;
+  }
+  /// The lane whose turn comes after `turn`; some lane must be ready.
+  Lane& next_after(int turn) const {
+    const int distance = std::countr_zero(std::rotr(ready, (turn + 1) % warp_size));
+    return lanes[lane_of_turn[(turn + 1 + distance) % warp_size]];
+  }
+};
+
+/// The lane that runs on this OS thread, or null outside of kernels.
+extern constinit thread_local Lane* running [[gnu::tls_model("initial-exec")]];
+[[gnu::always_inline]] inline Lane* this_lane() { return running; }
+
+}  // namespace fa2::sim

@@ -1,0 +1,310 @@
+#include "common/sim/machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <utility>
+
+#include "common/sim/symbol_name.h"
+
+namespace fa2::sim {
+
+constinit thread_local Lane* running [[gnu::tls_model("initial-exec")]] = nullptr;
+
+namespace {
+
+// splitmix64: a small generator of well-mixed numbers.
+uint64_t next_random(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+// The order in which `count` things take turns.
+void fill_order(uint8_t* order, int count, Order kind, uint64_t& random) {
+  for (int i = 0; i < count; ++i)
+    order[i] = static_cast<uint8_t>(kind == Order::reverse ? count - 1 - i : i);
+  if (kind != Order::random) return;
+  for (int i = count - 1; i > 0; --i)
+    std::swap(order[i], order[next_random(random) % static_cast<uint64_t>(i + 1)]);
+}
+
+}  // namespace
+
+Machine::Machine() = default;
+Machine::~Machine() = default;
+
+void Machine::begin_launch(const Launch& launch) {
+  launch_ = &launch;
+  const Config& config = launch.session->config();
+  step_limit_ = config.step_limit;
+  threads_ = launch.threads();
+  if (threads_ > lane_capacity_) {
+    lanes_ = std::make_unique<Lane[]>(static_cast<size_t>(threads_));
+    stacks_ = std::make_unique<Stacks>(threads_);
+    lane_capacity_ = threads_;
+  }
+  if (launch.shared_bytes > shared_capacity_) {
+    shared_capacity_ = launch.shared_bytes;
+    shared_ = std::make_unique<std::byte[]>(shared_capacity_);
+  }
+  warps_.resize(static_cast<size_t>((threads_ + warp_size - 1) / warp_size));
+  for (size_t w = 0; w < warps_.size(); ++w) {
+    Warp& warp = warps_[w];
+    warp.machine = this;
+    warp.index = static_cast<int>(w);
+    warp.lanes = &lanes_[w * warp_size];
+    warp.size = std::min(warp_size, threads_ - static_cast<int>(w) * warp_size);
+    warp.exists = warp.size == warp_size ? ~0u : (1u << warp.size) - 1;
+  }
+  warp_order_.resize(warps_.size());
+  for (int i = 0; i < threads_; ++i) {
+    Lane& lane = lanes_[i];
+    lane.machine = this;
+    lane.warp = &warps_[static_cast<size_t>(i / warp_size)];
+    lane.id = i;
+    lane.index = static_cast<uint8_t>(i % warp_size);
+    const unsigned t = static_cast<unsigned>(i), x = launch.block[0], y = launch.block[1];
+    lane.thread = {t % x, t / x % y, t / x / y};
+  }
+  if (clocks_.about_to_overflow()) clocks_.restart();
+  shadow_.begin_launch(launch.shared_bytes);
+  arrays_.clear();
+  last_global_ = nullptr;
+}
+
+bool Machine::run_block(uint64_t number) {
+  const Index3& grid = launch_->grid;
+  block_ = {static_cast<unsigned>(number % grid[0]),
+            static_cast<unsigned>(number / grid[0] % grid[1]),
+            static_cast<unsigned>(number / grid[0] / grid[1])};
+  const Config& config = launch_->session->config();
+  random_ = config.seed * 0x100000001b3u + number;
+
+  steps_.store(0, std::memory_order_relaxed);
+  report_.reset();
+  counters = {};
+  counters.blocks = 1;
+  std::fill_n(loaded_, uses, 0);
+  std::fill_n(stored_, uses, 0);
+  banks_ = {};
+  if (launch_->shared_bytes != 0) std::memset(shared_.get(), 0xff, launch_->shared_bytes);
+  arrays_.assign(1, {});
+  mbarriers_.clear();
+  exited_ = at_barrier_ = 0;
+
+  clocks_.begin_block(warps_, threads_);
+  if (clocks_.block_start() == 1) shadow_.begin_launch(launch_->shared_bytes);
+  shadow_.begin_block();
+  fill_order(warp_order_.data(), static_cast<int>(warps_.size()), config.order, random_);
+  for (Warp& warp : warps_) {
+    warp.exited = warp.waiting = warp.full = warp.ready = 0;
+    uint8_t order[warp_size];
+    fill_order(order, warp_size, config.order, random_);
+    for (uint8_t turn = 0; turn < warp_size; ++turn) {
+      warp.lane_of_turn[turn] = order[turn];
+      if (order[turn] < warp.size) warp.lanes[order[turn]].turn = turn;
+    }
+    for (int i = 0; i < warp.size; ++i) start_lane(warp.lanes[i]);
+  }
+  schedule();
+  for (int i = 0; i < threads_; ++i) lanes_[i].context.drop();
+  return !report_;
+}
+
+void Machine::start_lane(Lane& lane) {
+  lane.log.entries.clear();
+  lane.log.limit = AccessLog::capacity;
+  lane.copies.clear();
+  lane.groups = 0;
+  lane.acquired = nullptr;
+  lane.own_copies_known = 0;
+  lane.site = launch_->site;
+  lane.context.start(stacks_->bottom(lane.id), stacks_->top(lane.id), [&lane]() -> Context* {
+    Machine& machine = *lane.machine;
+    try {
+      machine.launch_->body(machine.launch_->arguments);
+    } catch (const std::exception& error) {
+      machine.fail(lane, {.rule = rule::crash,
+                          .summary = std::string("the kernel threw an exception: ") + error.what(),
+                          .action = "threw it",
+                          .fix = "device code cannot throw; a GPU has no exceptions"});
+    }
+    return machine.finish_lane(lane);
+  });
+  lane.warp->set_ready(lane);
+}
+
+// ---- Turns
+// ----------------------------------------------------------------------------------------
+
+// Where to go on when `lane` cannot.
+Context& Machine::next_context(Lane& lane) {
+  Warp& warp = *lane.warp;
+  if (warp.ready == 0) return scheduler_;
+  Lane& next = warp.next_after(lane.turn);
+  running = &next;
+  return next.context;
+}
+
+void Machine::pause(Lane& lane) {
+  lane.warp->ready &= ~(1u << lane.turn);
+  Context& next = next_context(lane);
+  if (&next != &lane.context) Context::switch_to(lane.context, next);
+}
+
+Context* Machine::finish_lane(Lane& lane) {
+  Warp& warp = *lane.warp;
+  check_finished(lane);
+  lane.state = State::exited;
+  warp.ready &= ~(1u << lane.turn);
+  warp.exited |= 1u << lane.index;
+  ++exited_;
+  if (warp.waiting != 0) complete_collective(warp);  // perhaps only this lane was awaited
+  if (warp.alive() == 0) zip_logs(warp, banks_);
+  release_block_barrier_if_complete();
+  return &next_context(lane);
+}
+
+// The next warp that can run. One that only waits for room in its logs can.
+Warp* Machine::next_warp() {
+  for (const uint8_t w : warp_order_)
+    if (warps_[w].ready != 0) return &warps_[w];
+  for (const uint8_t w : warp_order_) {
+    Warp& warp = warps_[w];
+    if (warp.full == 0) continue;
+    // A lane at an mbarrier may still add to what the others logged, and whether it is still there
+    // depends on the order of turns: then the full logs must grow instead.
+    bool at_mbarrier = false;
+    for (int i = 0; i < warp.size; ++i) at_mbarrier |= warp.lanes[i].state == State::at_mbarrier;
+    if (!at_mbarrier) zip_full_logs(warp, banks_);
+    for (uint32_t rest = warp.full; rest != 0; rest &= rest - 1) {
+      Lane& lane = warp.lanes[std::countr_zero(rest)];
+      if (at_mbarrier) lane.log.limit += AccessLog::capacity;
+      warp.set_ready(lane);
+    }
+    warp.full = 0;
+    return &warp;
+  }
+  return nullptr;
+}
+
+void Machine::schedule() {
+  while (!report_ && exited_ < threads_) {
+    Warp* warp = next_warp();
+    if (warp == nullptr) {
+      report_ = deadlock_report();
+      break;
+    }
+    Lane& lane = warp->next_after(warp_size - 1);
+    running = &lane;
+    Context::switch_to(scheduler_, lane.context);
+  }
+  running = nullptr;
+}
+
+void Machine::step(Lane& lane, Site site) {
+  lane.site = site;
+  const uint64_t steps = steps_.load(std::memory_order_relaxed) + 1;
+  steps_.store(steps, std::memory_order_relaxed);
+  if (steps > step_limit_) [[unlikely]]
+    fail(lane, {.rule = rule::endless,
+                .summary = "the block has executed " + std::to_string(step_limit_) +
+                           " primitives and is still running",
+                .action = "was",
+                .fix = "look at the loop around this line: does its condition ever become false? "
+                       "(A problem that is really this large needs a higher step limit.)"});
+}
+
+// ---- Mistakes
+// -------------------------------------------------------------------------------------
+
+void Machine::complete(Report& report, const Lane* lane) const {
+  report.kernel = symbol_name(launch_->kernel);
+  if (report.kernel.empty())
+    report.kernel = "launched at " + std::string(launch_->site.file()) + ":" +
+                    std::to_string(launch_->site.line());
+  report.block = block_;
+  if (lane == nullptr) return;
+  report.has_thread = true;
+  report.thread = lane->thread;
+  if (report.line == 0) report.at(lane->site);
+}
+
+void Machine::fail(Lane& lane, Report report) {
+  complete(report, &lane);
+  report_ = std::move(report);
+  running = nullptr;
+  // Whose fiber is it? The lane that arrives last at a collective works for the others.
+  Context abandoned;
+  Context::switch_to(abandoned, scheduler_);
+  std::terminate();  // nobody comes back here
+}
+
+void Machine::describe_other(Report& report, uint32_t other, Site site) const {
+  report.has_other = true;
+  report.other_thread = lanes_[other % static_cast<uint32_t>(threads_)].thread;
+  report.other_at(site);
+}
+
+Report Machine::deadlock_report() {
+  // Threads that wait for the same thing at the same line are one note.
+  std::map<std::string, std::vector<int>> waiting;
+  const Lane* somebody = nullptr;
+  for (int i = 0; i < threads_; ++i) {
+    const Lane& lane = lanes_[i];
+    std::string where = "have exited";
+    if (lane.state != State::exited) {
+      if (somebody == nullptr) somebody = &lane;
+      where = lane.state == State::at_block_barrier ? "wait in block_barrier"
+              : lane.state == State::at_mbarrier
+                  ? "wait in mbarrier_wait (parity " + std::to_string(lane.parity) + ")"
+                  : std::string("wait in ") + lane.operation->name;
+      where += " at " + std::string(lane.site.file()) + ":" + std::to_string(lane.site.line());
+    }
+    waiting[where].push_back(i);
+  }
+  Report report{.rule = rule::deadlock,
+                .summary = "every thread that is left waits for another one",
+                .action = "waits",
+                .fix =
+                    "let all threads reach the same barriers and collectives, the same number "
+                    "of times: look for one inside an if or after a return"};
+  for (const auto& [where, threads] : waiting) {
+    std::string list;
+    for (size_t i = 0; i < threads.size();) {
+      size_t last = i;
+      while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+      list += (list.empty() ? "" : ", ") + std::to_string(threads[i]) +
+              (last > i ? "-" + std::to_string(threads[last]) : "");
+      i = last + 1;
+    }
+    report.notes.push_back("threads " + list + " " + where);
+  }
+  complete(report, somebody);
+  return report;
+}
+
+void Machine::add_counters(fa2_counters& sum) const {
+  fa2_counters block = counters;
+  block.shared_load_bytes_tiles = loaded_[0];
+  block.shared_load_bytes_statistics = loaded_[1];
+  block.shared_load_bytes_partial_o = loaded_[2];
+  block.shared_store_bytes_tiles = stored_[0];
+  block.shared_store_bytes_statistics = stored_[1];
+  block.shared_store_bytes_partial_o = stored_[2];
+  block.shared_wavefronts_tiles = banks_.taken[0];
+  block.shared_wavefronts_statistics = banks_.taken[1];
+  block.shared_wavefronts_partial_o = banks_.taken[2];
+  block.shared_wavefronts_ideal_tiles = banks_.ideal[0];
+  block.shared_wavefronts_ideal_statistics = banks_.ideal[1];
+  block.shared_wavefronts_ideal_partial_o = banks_.ideal[2];
+  block.mbarrier_waits = banks_.mbarrier_waits;
+#define FA2_ADD(name, meaning) sum.name += block.name;
+  FA2_COUNTERS(FA2_ADD)
+#undef FA2_ADD
+}
+
+}  // namespace fa2::sim

@@ -1,0 +1,154 @@
+#pragma once
+// The machine of one OS thread: runs one block of a launch after the other, each CUDA thread as a
+// fiber. README.md beside this file tells how it works.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/harness/counters.h"
+#include "common/sim/banks.h"
+#include "common/sim/clocks.h"
+#include "common/sim/fiber.h"
+#include "common/sim/finding.h"
+#include "common/sim/lane.h"
+#include "common/sim/session.h"
+#include "common/sim/shadow.h"
+
+namespace fa2::sim {
+
+/// What all blocks of a launch share.
+struct Launch {
+  const Session* session;
+  const void* kernel;  // the function's address, for its name
+  Site site;           // of the launch() call
+  Index3 grid, block;
+  uint32_t shared_bytes;
+  void (*body)(const void* arguments);  // calls the kernel
+  const void* arguments;
+
+  int threads() const { return static_cast<int>(block[0] * block[1] * block[2]); }
+  uint64_t blocks() const { return uint64_t{grid[0]} * grid[1] * grid[2]; }
+};
+
+/// An array that a kernel has laid out in the block's shared memory.
+struct SharedArray {
+  uint32_t begin = 0, bytes = 0, element_bytes = 1;
+  int use = 0;
+  const char* name = "";
+};
+
+/// A counted barrier in shared memory.
+struct Mbarrier {
+  uint32_t address = 0;
+  int count = 0, pending = 0;
+  int phase = 0;  // phases completed
+  Site init_site;
+  MbarrierOrder order;
+};
+
+class Machine {
+ public:
+  Machine();
+  ~Machine();
+
+  void begin_launch(const Launch& launch);
+  /// Runs a block to its end, and says whether that was a good one; else take_report() has why.
+  bool run_block(uint64_t number);
+  Report take_report() { return std::move(*report_); }
+  void add_counters(fa2_counters& sum) const;
+
+  // ---- What the primitives call, on the fiber of `lane` ----
+
+  /// Every primitive begins with this.
+  void step(Lane& lane, Site site);
+  /// Stops the block with a mistake of `lane`; fills in what the report lacks. Does not return.
+  [[noreturn]] void fail(Lane& lane, Report report);
+  /// Lets other lanes run until this one, whose state is not `ready`, is made ready again.
+  void pause(Lane& lane);
+
+  void block_barrier(Lane& lane, Site site);
+  void collective(Lane& lane, const Operation& operation, uint32_t mask, void* operands, Site site);
+  void warp_synced(Warp& warp, uint32_t lanes) { clocks_.warp_barrier(warp, lanes); }
+
+  uint32_t declare_array(Lane& lane, const SharedArray& array, Site site);
+  /// Checks and counts one access of a lane; returns where the bytes are.
+  std::byte* shared_access(Lane& lane, uint32_t address, uint32_t array, uint32_t bytes, bool write,
+                           Site site);
+  /// Checks one row of an ldmatrix; counted by the caller for the warp.
+  const std::byte* matrix_row(Lane& lane, uint32_t address, uint32_t array);
+  void count_matrices(uint32_t array, uint32_t wavefronts);
+
+  const GlobalArray* find_global(const void* address);
+  void global_access(Lane& lane, const void* address, const GlobalArray* home, uint32_t bytes,
+                     uint32_t alignment, bool write, Site site);
+
+  void copy_async(Lane& lane, uint32_t to, uint32_t array, const void* from,
+                  const GlobalArray* home, bool valid, Site site);
+  void copy_wait(Lane& lane, uint32_t pending_groups, Site site);
+
+  void mbarrier_init(Lane& lane, uint32_t address, uint32_t array, int arrivals, Site site);
+  void mbarrier_arrive(Lane& lane, uint32_t address, uint32_t array, bool after_copies, Site site);
+  void mbarrier_wait(Lane& lane, uint32_t address, uint32_t array, int parity, Site site);
+
+  // ---- Read by the primitives ----
+  const Launch& launch() const { return *launch_; }
+  const Index3& block() const { return block_; }
+  fa2_counters counters{};  // of the current block
+
+  // ---- Read by the watchdog of another OS thread ----
+  uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+
+ private:
+  friend struct Faults;
+
+  void start_lane(Lane& lane);
+  Context* finish_lane(Lane& lane);
+  Context& next_context(Lane& lane);
+  Warp* next_warp();
+  void schedule();
+  void release_block_barrier_if_complete();
+  void complete_collective(Warp& warp);
+  Report deadlock_report();
+  void complete(Report& report, const Lane* lane) const;
+
+  std::string element(const SharedArray& array, int64_t address) const;
+  const SharedArray& array_of(uint32_t array) const { return arrays_[array]; }
+  void check_bounds(Lane& lane, uint32_t address, uint32_t array, uint32_t bytes, const char* verb);
+  void fail_conflict(Lane& lane, const Conflict& conflict, uint32_t address, uint32_t array,
+                     uint32_t bytes, const char* verb);
+  void describe_other(Report& report, uint32_t other, Site site) const;
+  void land(Lane& lane, AsyncCopy& copy, uint32_t writer, uint32_t clock);
+  Mbarrier& mbarrier_at(Lane& lane, uint32_t address, uint32_t array, const char* verb, Site site);
+  void count_mbarrier_arrival(Mbarrier& mbarrier);
+  void check_finished(Lane& lane);
+
+  const Launch* launch_ = nullptr;
+  Index3 block_{};
+  uint64_t step_limit_ = 0;
+  std::atomic<uint64_t> steps_{0};  // written by this thread only
+  std::optional<Report> report_;
+
+  std::unique_ptr<Stacks> stacks_;
+  int stack_count_ = 0;
+  Context scheduler_;
+  std::unique_ptr<Lane[]> lanes_;
+  int lane_capacity_ = 0;
+  int threads_ = 0, exited_ = 0, at_barrier_ = 0;
+  const Lane* first_at_barrier_ = nullptr;
+  std::vector<Warp> warps_;
+  std::vector<uint8_t> warp_order_;
+  uint64_t random_ = 0;
+
+  std::unique_ptr<std::byte[]> shared_;
+  uint32_t shared_capacity_ = 0;
+  std::vector<SharedArray> arrays_;  // [0] stands for an address of no array
+  uint64_t loaded_[uses] = {}, stored_[uses] = {};
+  BankCounts banks_;
+  Clocks clocks_;
+  Shadow shadow_{clocks_};
+  std::vector<Mbarrier> mbarriers_;
+  const GlobalArray* last_global_ = nullptr;
+};
+
+}  // namespace fa2::sim

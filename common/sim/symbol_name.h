@@ -1,0 +1,10 @@
+#pragma once
+#include <string>
+
+namespace fa2::sim {
+
+/// The readable name of the function at this address, without its parameters; "" if the program has
+/// no symbol for it.
+std::string symbol_name(const void* function);
+
+}  // namespace fa2::sim
