@@ -1,0 +1,18 @@
+#pragma once
+// What the two files of the GPU backend share: errors of the CUDA runtime as sentences.
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "common/harness/failure.h"
+
+namespace fa2::cuda {
+
+/// Throws Failure if a runtime call failed: "<doing> failed: <CUDA's words>". A fault of a kernel
+/// leaves the GPU unusable for this process; from then on every call says so, naming the first.
+void check(cudaError_t status, const std::string& doing);
+
+/// Throws Failure if an earlier fault left the GPU unusable.
+void check_usable();
+
+}  // namespace fa2::cuda

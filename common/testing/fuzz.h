@@ -1,0 +1,54 @@
+#pragma once
+// Random problems over the whole contract, reproducible from a seed, failures made small.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/testing/contract.h"
+
+namespace fa2::testing {
+
+/// How large a random problem may get.
+struct FuzzLimits {
+  int64_t seqlen = 300;
+  int64_t heads = 6;
+  int64_t batch = 3;
+  double products = 3e7;  // batch * heads_q * Nq * Nk * d at most
+};
+FuzzLimits default_limits(Backend backend);
+
+/// The problem that belongs to a seed, with head dim 64 or 128.
+Spec random_spec(uint64_t seed, const FuzzLimits& limits);
+
+struct FuzzOptions {
+  uint64_t seed = 1;
+  int64_t count = 1000;    // problems
+  double seconds = 1e9;    // stop after about this long
+  std::string variant;     // "": the first
+};
+
+struct FuzzFailure {
+  uint64_t seed;     // of the problem that failed: random_spec(seed) makes it again
+  Spec found, small; // as drawn, and shrunk
+  int tile_row;
+  std::string message;  // about the small one
+};
+
+struct FuzzReport {
+  int64_t run = 0, skipped = 0;  // skipped: could not run on this machine
+  std::optional<FuzzFailure> failure;
+};
+
+/// Runs random problems with random rows of the stage's tile table until one fails. `progress` (may
+/// be empty) is called before each problem with the number of those done.
+FuzzReport fuzz(Device& device, const Stage& stage, const FuzzOptions& options,
+                const std::function<void(int64_t)>& progress = {});
+
+/// A failing problem made as small and plain as it can be and still fail. `fails` says whether.
+Spec shrink(Spec spec, const std::function<bool(const Spec&)>& fails);
+
+/// What a person needs to see and to repeat a failure.
+std::string to_text(const FuzzFailure& failure, const Stage& stage);
+
+}  // namespace fa2::testing
