@@ -205,15 +205,15 @@ R fast_exp2(R x) {
 
 inline float fma(float a, float b, float c) { return sim::fma_rounded_once(a, b, c); }
 template <class A, class B, class C>
-requires sim::Counted<A, B, C> reg<sim::TagOf<A, B, C>> fma(const A& a, const B& b, const C& c) {
+requires sim::Counted<A, B, C> reg<sim::TagOf<A, B, C>> fma(A&& a, B&& b, C&& c) {
   sim::count<sim::TagOf<A, B, C>, sim::Flop::fma>();
-  return sim::fma_rounded_once(a, b, c);
+  return sim::fma_rounded_once(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
 }
 
 inline float max(float a, float b) { return sim::max(a, b); }  // drops a NaN
 template <class A, class B>
-requires sim::Counted<A, B> reg<sim::TagOf<A, B>> max(const A& a, const B& b) {
-  return sim::max(static_cast<float>(a), static_cast<float>(b));
+requires sim::Counted<A, B> reg<sim::TagOf<A, B>> max(A&& a, B&& b) {
+  return sim::max(std::forward<A>(a), std::forward<B>(b));
 }
 
 inline float log2(float x) { return sim::log2_of(x); }
@@ -247,17 +247,19 @@ void store2(gptr<T> to, uint32_t bits, Site site = Site::here()) {
 // ---- Launch
 // -----------------------------------------------------------------------------------------
 
-/// A CUDA stream, which the simulator ignores; it also remembers the line of the launch.
-struct Stream {
+using Stream = void*;  // ignored: a launch returns when its kernel has ended
+
+/// The stream argument of launch(), which also learns the line of the call.
+struct LaunchStream {
   Site site;
-  Stream(const void* /*stream*/, Site site = Site::here()) : site(site) {}
+  LaunchStream(Stream, Site site = Site::here()) : site(site) {}
 };
 
 /// Runs kernel<<<grid, block, shared_bytes>>>(args...) on the current Session; throws
 /// fa2::sim::Finding for what it catches.
 template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes, Stream stream,
-            const Args&... args) {
+void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+            LaunchStream stream, const Args&... args) {
   const auto call = [&] { kernel(Params(args)...); };
   sim::run_grid(
       {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
