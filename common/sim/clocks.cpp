@@ -16,7 +16,7 @@ void join(Knowledge& into, const Knowledge& from) {
 
 void Clocks::begin_block(std::vector<Warp>& warps, int threads) {
   threads_ = threads;
-  block_start_ = ++barrier_;
+  block_start_ = barrier_ = ++newest_;
   any_acquired_ = false;
   memo_a_ = memo_b_ = memo_joined_ = nullptr;
   for (Warp& warp : warps) {
@@ -38,8 +38,7 @@ bool Clocks::before(uint32_t thread, uint32_t clock, const Lane& lane) const {
 }
 
 void Clocks::block_barrier(std::vector<Warp>& warps) {
-  for (const Warp& warp : warps) barrier_ = std::max(barrier_, warp.clock);
-  ++barrier_;
+  barrier_ = ++newest_;
   for (Warp& warp : warps) {
     warp.clock = barrier_;
     if (any_acquired_)
@@ -47,6 +46,8 @@ void Clocks::block_barrier(std::vector<Warp>& warps) {
   }
   any_acquired_ = false;
 }
+
+void Clocks::advance(Warp& warp) { newest_ = std::max(newest_, ++warp.clock); }
 
 void Clocks::warp_barrier(Warp& warp, uint32_t lanes) {
   const bool everyone = (warp.alive() & ~lanes) == 0;
@@ -60,7 +61,7 @@ void Clocks::warp_barrier(Warp& warp, uint32_t lanes) {
     known[lane.id] = warp.clock;
     known[threads_ + lane.id] = std::max(known[threads_ + lane.id], lane.own_copies_known);
   }
-  ++warp.clock;
+  advance(warp);
   if (everyone) {
     ++warp.known_version;
     if (any_acquired_)
@@ -88,7 +89,8 @@ void Clocks::mbarrier_arrive(MbarrierOrder& mbarrier, Lane& lane) {
     join(released, *lane.acquired);
     mbarrier.last_joined = lane.acquired;
   }
-  released[lane.id] = warp.clock++;
+  released[lane.id] = warp.clock;
+  advance(warp);
   uint32_t& copies = released[threads_ + lane.id];
   copies = std::max(copies, lane.own_copies_known);
 }

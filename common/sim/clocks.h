@@ -45,9 +45,9 @@ class Clocks {
   /// Events below this clock are ordered before everything that happens now.
   uint32_t barrier() const { return barrier_; }
   int threads() const { return threads_; }
-  bool about_to_overflow() const { return barrier_ > 0xf0000000u; }
+  bool about_to_overflow() const { return newest_ > 0xf0000000u; }
   /// Clocks begin at 0 again; the caller has forgotten all events.
-  void restart() { barrier_ = block_start_ = 0; }
+  void restart() { newest_ = barrier_ = block_start_ = 0; }
 
   void block_barrier(std::vector<Warp>& warps);
   void warp_barrier(Warp& warp, uint32_t lanes);
@@ -58,7 +58,10 @@ class Clocks {
   void mbarrier_arrive_copies(MbarrierOrder& mbarrier, Lane& lane);
 
  private:
+  void advance(Warp& warp);
+
   int threads_ = 0;
+  uint32_t newest_ = 0;  // no clock has been higher
   uint32_t block_start_ = 0, barrier_ = 0;
   bool any_acquired_ = false;
   // The last join of two acquired states: the lanes of a warp ask for the same one in turn.
