@@ -32,7 +32,8 @@ std::string outcome_text(const Record& r) {
 std::string time_drift(const Record& now, const Record& then) {
   if (!now.time_ms || !then.time_ms) return {};
   const double ratio = *now.time_ms / *then.time_ms;
-  const double allowed = std::max(least_drift, now.spread.value_or(0) + then.spread.value_or(0));
+  const double allowed =
+      std::max(least_drift, (now.spread.value_or(0) + then.spread.value_or(0)) / 2);
   if (std::abs(ratio - 1) <= allowed) return {};
   return cli::number(*then.time_ms) + " ms then, " + cli::number(*now.time_ms) + " ms now (" +
          cli::percent(std::abs(ratio - 1)) + (ratio > 1 ? " slower" : " faster") + ", allowed " +

@@ -14,8 +14,9 @@ struct Comparison {
   bool machine_recorded = false;     // the file has rows of this backend and, on CUDA, this GPU
 };
 
-/// Times drifted if they differ by more than both spreads together and 5%, which is what a GPU
-/// under a power cap varies by; counters if any differs at all; outcomes if they are not the same.
+/// Times drifted if they differ by more than half of both spreads together and by more than 5%,
+/// which is what a GPU under a power cap varies by; counters if any differs at all; outcomes if
+/// they are not the same.
 Comparison compare_with(const std::vector<Record>& now, const std::vector<Record>& then);
 
 /// Sentences about it, and the exit code: 0 nothing drifted, 1 something did, 2 nothing to compare.

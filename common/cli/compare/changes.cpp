@@ -5,11 +5,16 @@
 namespace fa2::compare {
 namespace {
 
+/// Apart from the shared memory, which is one of the things that a change may move.
+bool same_tile(const Record& a, const Record& b) {
+  return a.tile && b.tile && label(*a.tile) == label(*b.tile);
+}
+
 Change change_of(const Record& r, const Record& parent, const View& view) {
   Change change;
-  std::string title = label(r) + " over " + label(parent);
-  if (r.tile != parent.tile) title += " (another tile)";
-  change.moved.heads = {title, "before", "after", "factor"};
+  change.title = label(r) + " over " + label(parent);
+  if (!same_tile(r, parent)) change.title += " (and another tile)";
+  change.moved.heads = {"counter", "before", "after", "factor"};
   for (const Metric& m : metrics()) {
     const double before = m.value(parent), after = m.value(r);
     if (before == after) {

@@ -155,6 +155,7 @@ Json to_json(const Record& r) {
   j["counters"] = to_json(r.counters);
   j["max_abs_err"] = real(r.max_abs_err);
   j["tolerance"] = real(r.tolerance);
+  j["share_of_tolerance"] = real(r.share_of_tolerance);
   j["ok"] = to_json(r.outcome);
   j["reason"] = r.reason;
   j["environment"] = to_json(r.environment);
@@ -178,6 +179,7 @@ Record record_from(const Json& j) {
   r.counters = counters_from(j.at("counters"));
   r.max_abs_err = real_field(j, "max_abs_err");
   r.tolerance = real_field(j, "tolerance");
+  r.share_of_tolerance = real_field(j, "share_of_tolerance");
   r.outcome = outcome_from(j.at("ok"));
   j.at("reason").get_to(r.reason);
   r.environment = environment_from(j.at("environment"));

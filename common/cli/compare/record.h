@@ -51,15 +51,17 @@ struct Record {
   int number = 0;       // 1 to 6
   std::string backend;  // "sim" or "cuda"
   Shape shape;
-  std::string dtype = "fp16";            // or "bf16"
-  std::string tile_mode = "same";        // "same", "same_b", "tuned"
-  std::optional<TileUsed> tile;          // none for a stage that did not run
-  std::optional<double> time_ms;         // median; a GPU's, never the simulator's
-  std::optional<double> spread;          // of the times: (third quartile - first quartile) / median
-  std::optional<fa2_counters> counters;  // the simulator's
-  std::optional<double> waves;           // blocks / blocks that the GPU holds at a time
-  std::optional<double> requested_bytes;  // of global memory, loads and stores
-  std::optional<double> max_abs_err, tolerance;
+  std::string dtype = "fp16";                // or "bf16"
+  std::string tile_mode = "same";            // "same", "same_b", "tuned"
+  std::optional<TileUsed> tile;              // none for a stage that did not run
+  std::optional<double> time_ms;             // median; a GPU's, never the simulator's
+  std::optional<double> spread;              // of the times: (slowest - fastest) / median
+  std::optional<fa2_counters> counters;      // the simulator's
+  std::optional<double> waves;               // blocks / blocks that the GPU holds at a time
+  std::optional<double> requested_bytes;     // of global memory, loads and stores
+  std::optional<double> max_abs_err;         // of O, over all elements
+  std::optional<double> tolerance;           // of the row of O that comes nearest to its own
+  std::optional<double> share_of_tolerance;  // how near: at most 1 if right
   Outcome outcome = Outcome::not_run;
   std::string reason;  // why it is not right
   Environment environment;

@@ -64,6 +64,16 @@ void note_parents(const Group& group, std::vector<std::string>& notes) {
   }
 }
 
+/// "blocks 2 -> 16 (x8), block barriers 720 -> 704 (/1.02)".
+std::string moved_text(const Change& change, const View& view) {
+  std::string text;
+  for (const auto& row : change.moved.rows) {
+    text += (text.empty() ? "" : ", ") + row[0] + " " + row[1] + " " +
+            std::string(cli::arrow(view.charset)) + " " + row[2] + " (" + row[3] + ")";
+  }
+  return text.empty() ? "nothing" : text;
+}
+
 }  // namespace
 
 Section section_of(const Group& group, const View& view) {
@@ -85,10 +95,10 @@ std::string environment_line(const Environment& e, const std::string& backend) {
     line = "On " + e.gpu + " (" + std::to_string(e.sms) + " SMs), driver " + e.driver + ", CUDA " +
            e.cuda;
   } else {
-    line = "On the simulator, which counts and does not time: limits of " + e.gpu + " (" +
-           std::to_string(e.sms) + " SMs)";
+    line = "On a " + e.gpu + " (" + std::to_string(e.sms) + " SMs): counters, no times";
   }
-  return line + "; " + e.compiler + ", commit " + e.commit + ", " + e.date;
+  return line + "; " + e.compiler + ", " + (e.commit.empty() ? "" : "commit " + e.commit + ", ") +
+         e.date;
 }
 
 std::string group_text(const Group& group, const View& view) {
@@ -96,12 +106,12 @@ std::string group_text(const Group& group, const View& view) {
   std::string out = cli::wrap(s.title, view.width) + "\n\n" + s.table.text(view.width);
   for (const auto& note : s.notes) out += "\n" + cli::wrap(note, view.width, 2) + "\n";
   if (!s.changes.empty()) {
-    out +=
-        "\nWhat each change moved (parent " + std::string(cli::arrow(view.charset)) + " stage)\n";
+    out += "\nWhat each change moved, from its parent\n";
   }
   for (const auto& change : s.changes) {
-    out += "\n" + change.moved.text(view.width);
-    out += cli::wrap("not moved: " + change.unchanged, view.width, 2) + "\n";
+    out += "\n" + change.title + "\n";
+    out += cli::wrap("  moved: " + moved_text(change, view), view.width, 9) + "\n";
+    out += cli::wrap("  same:  " + change.unchanged, view.width, 9) + "\n";
   }
   return out + "\n";
 }
@@ -117,7 +127,8 @@ std::string markdown_report(const Results& results, const View& view) {
     for (const auto& note : s.notes) out += "\n- " + cli::wrap(note, 1 << 20, 2) + "\n";
     if (!s.changes.empty()) out += "\n### What each change moved\n";
     for (const auto& change : s.changes) {
-      out += "\n" + change.moved.markdown() + "\nNot moved: " + change.unchanged + "\n";
+      out += "\n" + change.title + "\n\n" + change.moved.markdown();
+      out += "\nNot moved: " + change.unchanged + "\n";
     }
   }
   return out;

@@ -21,6 +21,7 @@ struct View {
 
 /// What one stage's change moved, against its parent.
 struct Change {
+  std::string title;      // "4 warps over 3 seqpar"
   cli::Table moved;       // counter, before, after, factor
   std::string unchanged;  // one line: what did not move
 };
@@ -52,6 +53,10 @@ std::string environment_line(const Environment& e, const std::string& backend);
 std::string group_text(const Group& group, const View& view);
 /// Everything as Markdown.
 std::string markdown_report(const Results& results, const View& view);
+
+/// The times of notes/results in the repository that this program was built in: of the GPU with
+/// this key if there is a file of its own, else of the first file. None without such files.
+RecordedTimes read_recorded_times(const std::string& gpu_key);
 
 /// The recorded time of a stage for the shape nearest to the group's; nullptr if there is none. All
 /// stages of a group get the same shape.

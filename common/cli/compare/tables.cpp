@@ -12,11 +12,11 @@ using cli::number;
 
 /// True if the rows of the group ran with different tiles: then each says which.
 bool tiles_differ(const Group& group) {
-  const std::optional<TileUsed>* first = nullptr;
+  std::string first;
   for (const Record* r : group) {
     if (!r->tile) continue;
-    if (first && *first != r->tile) return true;
-    first = &r->tile;
+    if (!first.empty() && first != label(*r->tile)) return true;
+    first = label(*r->tile);
   }
   return false;
 }
@@ -29,11 +29,12 @@ std::string tile_cell(const Record& r, const View& view) {
   return text;
 }
 
-/// How much faster than `over`; a difference within the spread of both is no gain.
+/// How much faster than `over`; a difference within the spread of both (half of it lies on either
+/// side of a median) is no gain.
 std::string gain_cell(const Record& r, const Record* over, const View& view) {
   if (!r.time_ms || !over || !over->time_ms) return std::string(cli::minus(view.charset));
   const double speedup = *over->time_ms / *r.time_ms;
-  const double noise = r.spread.value_or(0) + over->spread.value_or(0);
+  const double noise = (r.spread.value_or(0) + over->spread.value_or(0)) / 2;
   if (std::abs(speedup - 1) <= noise) return number(speedup) + " no gain";
   return number(speedup) + (speedup < 1 ? " slower" : "");
 }
@@ -66,8 +67,8 @@ class ColumnWise {
 }  // namespace
 
 std::string error_cell(const Record& r, const View& view) {
-  if (!r.max_abs_err || !r.tolerance) return std::string(cli::minus(view.charset));
-  return cli::percent(*r.max_abs_err / *r.tolerance);
+  if (!r.share_of_tolerance) return std::string(cli::minus(view.charset));
+  return cli::percent(*r.share_of_tolerance);
 }
 
 std::string outcome_cell(const Record& r) {

@@ -46,6 +46,7 @@ inline Record record(const char* stage, int number, const char* variant = "") {
   r.tile = TileUsed{64, 128, 4, 1, 99328};
   r.max_abs_err = 0.0005;
   r.tolerance = 0.001;
+  r.share_of_tolerance = 0.5;
   r.outcome = Outcome::right;
   r.environment = environment();
   return r;

@@ -28,6 +28,7 @@ Results everything() {
   none.tile.reset();
   none.max_abs_err.reset();
   none.tolerance.reset();
+  none.share_of_tolerance.reset();
   none.outcome = Outcome::not_run;
   none.reason = "the workspace, 4 GiB, does not fit";
   r.records.push_back(none);

@@ -92,18 +92,18 @@ TEST_CASE("what a change moved and what it did not") {
   const auto changes = changes_of(groups_of(records)[0], {});
   REQUIRE(changes.size() == 1);
   const Change& c = changes[0];
-  CHECK(c.moved.heads[0] == "4 warps over 3 seqpar");
+  CHECK(c.title == "4 warps over 3 seqpar");
   REQUIRE(c.moved.rows.size() == 2);
   using Row = std::vector<std::string>;
-  CHECK(c.moved.rows[0] == Row{"shared bytes of partial O", "4.00 KiB", "0 KiB", "gone"});
+  CHECK(c.moved.rows[0] == Row{"partial O bytes", "4.00 KiB", "0 KiB", "gone"});
   CHECK(c.moved.rows[1] == Row{"block barriers", "300", "100", "/3"});
-  CHECK(c.unchanged == "blocks, waves, mma");
+  CHECK(c.unchanged == "blocks, waves, shared memory per block, mma");
 }
 
 TEST_CASE("another tile is said, since it moves counters too") {
   auto records = two_counted();
   records[1].tile->Br = 128;
-  CHECK(has(changes_of(groups_of(records)[0], {})[0].moved.heads[0], "another tile"));
+  CHECK(has(changes_of(groups_of(records)[0], {})[0].title, "another tile"));
   const cli::Table t = counter_table(groups_of(records)[0], {});
   CHECK(std::find(t.heads.begin(), t.heads.end(), "tile") != t.heads.end());
 }
@@ -127,6 +127,15 @@ TEST_CASE("what did not run or is wrong is a row and a note, and the rest stands
   CHECK(has(text, "3 seqpar did not run: the workspace does not fit"));
   CHECK(has(text, "4 warps is WRONG: row 3 is NaN"));
   CHECK(has(text, "4096"));
+}
+
+TEST_CASE("a terminal gets what moved in a line, before and after") {
+  const auto records = two_counted();
+  const std::string text = group_text(groups_of(records)[0], {.charset = cli::Charset::utf8});
+  CHECK(has(text, "4 warps over 3 seqpar\n"));
+  CHECK(
+      has(text, "  moved: partial O bytes 4.00 KiB → 0 KiB (gone), block barriers 300 → 100 (÷3)"));
+  CHECK(has(text, "  same:  blocks, waves, shared memory per block, mma"));
 }
 
 TEST_CASE("reports fit 60 columns, in ASCII where the locale is") {
@@ -200,7 +209,7 @@ TEST_CASE("against: spreads widen what is allowed") {
   auto then = all_timed();
   auto now = then;
   now[1].time_ms = 4.4;
-  now[1].spread = then[1].spread = 0.06;
+  now[1].spread = then[1].spread = 0.11;
   CHECK(compare_with(now, then).drifted.empty());
 }
 

@@ -1,0 +1,119 @@
+#include "common/cli/compare/machine.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include "common/cli/compare/peaks.h"
+#include "common/harness/environment.h"
+#include "common/harness/failure.h"
+#include "common/sim/gpu_models.h"
+
+namespace fa2::compare {
+namespace {
+
+DeviceOptions device_options(const Options& o, Backend backend) {
+  DeviceOptions d;
+  d.backend = backend;
+  d.gpu = o.gpu;
+  d.os_threads = o.threads;
+  return d;
+}
+
+const sim::GpuModel& model_of(const std::string& key) {
+  const sim::GpuModel* model = key.empty() ? nullptr : sim::find_gpu(key);
+  return model ? *model : sim::gpu_models().front();
+}
+
+/// The version of the loaded kernel driver, such as "580.159.04"; empty if it does not tell.
+std::string loaded_driver() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::smatch found;
+  return std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)")) ? found[1].str()
+                                                                                 : std::string();
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::tm utc{};
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+  return text;
+}
+
+}  // namespace
+
+Machine choose_machine(const Options& o) {
+  if (o.backend == "cuda" && !o.gpu.empty()) {
+    throw Error("--gpu " + o.gpu +
+                " is for the simulator; with --backend cuda the GPU is what it is.");
+  }
+  if (o.backend == "cuda") return {make_device(device_options(o, Backend::cuda)), ""};
+  if (o.backend == "sim" || !o.gpu.empty()) {
+    return {make_device(device_options(o, Backend::sim)), ""};
+  }
+  try {
+    return {make_device(device_options(o, Backend::cuda)), ""};
+  } catch (const Failure& why) {
+    return {make_device(device_options(o, Backend::sim)),
+            std::string("No GPU is used: ") + why.what()};
+  }
+}
+
+const char* backend_name(const Device& device) { return name_of(device.info().backend); }
+
+Environment environment_of_run(const Device& device, const Options& o) {
+  const fa2::Environment known = fa2::environment_of(device);
+  const bool gpu = device.info().backend == Backend::cuda;
+  Environment e;
+  e.cpu = known.cpu;
+  e.gpu = known.gpu;
+  e.sms = device.info().limits.sms;
+  e.compute_capability = known.compute_capability;
+  e.driver = known.driver;
+  e.cuda = known.cuda;
+  e.compiler = known.compiler;
+  e.commit = known.commit;
+  e.date = today();
+  if (gpu) {
+    e.peak_tflops = datasheet_tflops(e.gpu);
+    if (const std::string loaded = loaded_driver(); !loaded.empty()) e.driver = loaded;
+  } else {
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    e.threads = o.threads > 0 ? o.threads : cores;
+  }
+  return e;
+}
+
+double waves_of(uint64_t blocks, const TileUsed& tile, const std::string& gpu_key) {
+  constexpr uint64_t of_the_system = 1024;  // bytes of shared memory that every block costs besides
+  const sim::GpuModel& gpu = model_of(gpu_key);
+  const auto by_shared = static_cast<int>(static_cast<uint64_t>(gpu.shared_per_sm) /
+                                          (tile.smem_bytes + of_the_system));
+  const int by_threads = gpu.max_threads_per_sm / std::max(1, 32 * tile.warps);
+  const int per_sm = std::max(1, std::min({by_shared, by_threads, gpu.max_blocks_per_sm}));
+  return static_cast<double>(blocks) / (static_cast<double>(per_sm) * gpu.sms);
+}
+
+std::vector<Entry> entries_of(const Options& o, Backend backend) {
+  std::vector<Entry> entries;
+  std::vector<int> missing = o.stages;
+  for (const Stage* stage : stages(backend)) {
+    const auto asked = [&](int n) { return n == stage->number; };
+    if (!o.stages.empty() && std::none_of(o.stages.begin(), o.stages.end(), asked)) continue;
+    std::erase_if(missing, asked);
+    const bool beside_a_stage = std::string_view(stage->name).find('/') != std::string_view::npos;
+    if (beside_a_stage && !o.variants) continue;
+    for (const Variant& variant : stage->variants) entries.push_back({stage, &variant});
+  }
+  if (!missing.empty()) {
+    throw Error("--stages has " + std::to_string(missing[0]) + ", which is not built in yet.");
+  }
+  return entries;
+}
+
+}  // namespace fa2::compare

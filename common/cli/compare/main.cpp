@@ -1,0 +1,119 @@
+// fa2-compare: runs every stage on the same problems, checks each, and shows what each change
+// moved.
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "common/cli/compare/against.h"
+#include "common/cli/compare/csv.h"
+#include "common/cli/compare/machine.h"
+#include "common/cli/compare/options.h"
+#include "common/cli/compare/report.h"
+#include "common/cli/compare/runner.h"
+#include "common/cli/output_files.h"
+#include "common/cli/terminal.h"
+#include "common/device/error.h"
+
+namespace {
+
+using namespace fa2::compare;
+namespace cli = fa2::cli;
+
+enum ExitCode { done = 0, wrong = 1, cannot_run = 2 };
+
+/// The recorded times are kept here while a view points to them.
+struct Display {
+  RecordedTimes recorded;
+  View view;
+
+  explicit Display(const Options& o, bool simulator) {
+    if (simulator) recorded = read_recorded_times(o.gpu.empty() ? "h200" : o.gpu);
+    view = {cli::terminal_width(), cli::charset_of_environment(),
+            recorded.empty() ? nullptr : &recorded};
+  }
+};
+
+void say(const Options& o, const std::string& text) {
+  if (o.quiet) return;
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Results run(const Options& o, const Display& display, const Machine& machine,
+            const std::vector<Shape>& shapes, const std::vector<Entry>& entries) {
+  Results results;
+  results.command = o.command;
+  results.environment = environment_of_run(*machine.device, o);
+  if (!machine.remark.empty()) say(o, cli::wrap(machine.remark, display.view.width) + "\n");
+  const std::string line = environment_line(results.environment, backend_name(*machine.device));
+  say(o, cli::wrap(line, display.view.width) + "\n\n");
+
+  const size_t steps = shapes.size() * o.dtypes.size() * o.tile_modes.size() * entries.size();
+  cli::Progress progress(static_cast<int>(steps), o.quiet);
+  Listener listener;
+  listener.step = [&](const std::string& what) { progress.step(what); };
+  listener.group_is_done = [&](const std::vector<Record>& rows) {
+    progress.clear();
+    for (const Group& group : groups_of(rows)) say(o, group_text(group, display.view));
+  };
+  results.records = run_all(*machine.device, o, shapes, entries, results.environment, listener);
+  return results;
+}
+
+void write(const Options& o, const Results& results, const Display& display) {
+  using Json = nlohmann::ordered_json;
+  View markdown = display.view;
+  markdown.charset = cli::Charset::utf8;
+  const std::string json =
+      to_json(results).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  cli::write_files(o.out, {{"compare.json", json},
+                           {"compare.csv", to_csv(results)},
+                           {"compare.md", markdown_report(results, markdown)}});
+  say(o, "Written: compare.json, compare.csv, compare.md in " + o.out + "\n");
+}
+
+/// Wrong beats cannot run: if one row is wrong, that is the news.
+int exit_code_of(const std::vector<Record>& records) {
+  bool any_ran = false, any_wrong = false;
+  for (const Record& r : records) {
+    any_ran |= r.outcome != Outcome::not_run;
+    any_wrong |= r.outcome == Outcome::wrong;
+  }
+  if (any_wrong) return wrong;
+  return any_ran ? done : cannot_run;
+}
+
+int compare(const std::vector<std::string>& arguments) {
+  const auto options = parse_options(arguments);
+  if (!options) return done;
+  const Options& o = *options;
+  const Machine machine = choose_machine(o);
+  const std::string backend = backend_name(*machine.device);
+  const auto shapes = shapes_of(o.shapes, backend);
+  const auto entries = entries_of(o, machine.device->info().backend);
+  const auto records_then =
+      o.against.empty() ? std::vector<Record>{} : read_results(o.against).records;
+  cli::prepare_folder(o.out);
+
+  const Display display(o, backend == "sim");
+  const Results results = run(o, display, machine, shapes, entries);
+  write(o, results, display);
+  const int code = exit_code_of(results.records);
+  if (o.against.empty()) return code;
+  const Comparison comparison = compare_with(results.records, records_then);
+  std::fputs(text_of(comparison, o.against, results.environment).c_str(), stdout);
+  return code == done ? exit_code_of(comparison) : code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return compare({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    std::fputs("fa2 compare: out of memory; choose a smaller shape.\n", stderr);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "fa2 compare: %s\n", e.what());
+  }
+  return cannot_run;
+}

@@ -1,0 +1,23 @@
+#pragma once
+// Runs the stages and turns what happened into records.
+#include <functional>
+
+#include "common/cli/compare/machine.h"
+#include "common/cli/compare/options.h"
+#include "common/cli/compare/record.h"
+
+namespace fa2::compare {
+
+/// What the caller hears of while it runs.
+struct Listener {
+  std::function<void(const std::string& what)> step;                   // a row begins
+  std::function<void(const std::vector<Record>& rows)> group_is_done;  // all rows of one problem
+};
+
+/// Every entry on every shape, dtype and tile mode. A stage that cannot run on a shape, or whose
+/// kernel is at fault, is a record that says so; the rest goes on.
+std::vector<Record> run_all(Device& device, const Options& o, const std::vector<Shape>& shapes,
+                            const std::vector<Entry>& entries, const Environment& environment,
+                            const Listener& listener);
+
+}  // namespace fa2::compare
