@@ -19,8 +19,7 @@
 #define FA2_BACKEND on_sim
 #define UNROLL
 
-// ---- CUDA's own words
-// ------------------------------------------------------------------------------
+// ---- CUDA's own words ---------------------------------------------------------------------------
 
 #define __global__
 #define __device__
@@ -51,16 +50,14 @@ using sim::bfloat16;
 using sim::half;
 using sim::Site;
 
-// ---- Registers whose arithmetic is counted, by what they hold
-// ----------------------------------------
+// ---- Registers whose arithmetic is counted, by what they hold -----------------------------------
 
 using sim::O_tag;
 using sim::reg;
 using sim::S_tag;
 using sim::stat_tag;
 
-// ---- Memory
-// -----------------------------------------------------------------------------------------
+// ---- Memory -------------------------------------------------------------------------------------
 
 using sim::gptr;
 using sim::sptr;
@@ -84,8 +81,7 @@ struct alignas(16) float4_t {
   float x, y, z, w;
 };
 
-// ---- Barriers
-// ---------------------------------------------------------------------------------------
+// ---- Barriers -----------------------------------------------------------------------------------
 
 inline void block_barrier(Site site = Site::here()) {
   sim::Lane& lane = sim::lane_for_access();
@@ -93,8 +89,7 @@ inline void block_barrier(Site site = Site::here()) {
 }
 inline void warp_barrier(Site site = Site::here()) { sim::warp_barrier(sim::all_lanes, site); }
 
-// ---- Warp collectives
-// -------------------------------------------------------------------------------
+// ---- Warp collectives ---------------------------------------------------------------------------
 
 template <class R>
 R shuffle_xor(R value, int lane_mask, Site site = Site::here()) {
@@ -139,8 +134,7 @@ void mma_m16n8k16(RD (&D)[4], const uint32_t (&A)[4], uint32_t B0, uint32_t B1, 
                     site);
 }
 
-// ---- Asynchronous copies
-// ----------------------------------------------------------------------------
+// ---- Asynchronous copies ------------------------------------------------------------------------
 
 /// Starts copying 16 bytes from global to shared memory; writes zeros instead when !valid.
 template <class T>
@@ -162,8 +156,7 @@ void cp_async_wait(Site site = Site::here()) {
   lane.machine->copy_wait(lane, Pending, site);
 }
 
-// ---- mbarriers: counted barriers in shared memory
-// -----------------------------------------------------
+// ---- mbarriers: counted barriers in shared memory -----------------------------------------------
 
 inline void mbarrier_init(sptr<uint64_t> bar, int arrivals, Site site = Site::here()) {
   sim::Lane& lane = sim::lane_for_access();
@@ -189,8 +182,7 @@ inline void mbarrier_wait(sptr<uint64_t> bar, int parity, Site site = Site::here
 /// `value`; on the GPU the compiler may not keep it in a register over a loop.
 inline int recomputed(int value) { return value; }
 
-// ---- Arithmetic
-// -------------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 /// 2^x, flushing denormals; exp2(-inf) = 0. Counted by what x is: a score, or a statistic.
 template <class R>
@@ -244,8 +236,7 @@ void store2(gptr<T> to, uint32_t bits, Site site = Site::here()) {
   std::memcpy(static_cast<void*>(to.get()), &bits, 4);
 }
 
-// ---- Launch
-// -----------------------------------------------------------------------------------------
+// ---- Launch -------------------------------------------------------------------------------------
 
 using Stream = void*;  // ignored: a launch returns when its kernel has ended
 

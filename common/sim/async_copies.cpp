@@ -62,8 +62,7 @@ void Machine::check_finished(Lane& lane) {
   }
 }
 
-// ---- mbarriers
-// --------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 void Machine::mbarrier_init(Lane& lane, uint32_t address, uint32_t array, int arrivals, Site site) {
   step(lane, site);

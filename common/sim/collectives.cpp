@@ -21,8 +21,7 @@ void execute_barrier(Warp& warp, uint32_t lanes) {
 }
 constexpr Operation barrier_operation{"warp_barrier", false, true, execute_barrier};
 
-// ---- Shuffles and votes
-// -----------------------------------------------------------------------------
+// ---- Shuffles and votes -------------------------------------------------------------------------
 
 struct ShuffleOperands {
   uint32_t value;
@@ -33,7 +32,7 @@ struct ShuffleOperands {
 void execute_shuffle(Warp& warp, uint32_t lanes) {
   ++warp.machine->counters.shuffles;
   for_lanes(warp, lanes, [&](Lane& lane) {
-    auto& operands = *static_cast<ShuffleOperands*>(lane.operands);
+    auto& operands = *static_cast<ShuffleOperands*>(warp.operands[lane.index]);
     const int source = operands.source;
     if (source < 0 || source >= warp_size || (lanes >> source & 1) == 0)
       warp.machine->fail(
@@ -43,7 +42,7 @@ void execute_shuffle(Warp& warp, uint32_t lanes) {
                       ", which does not take part in it: the result is undefined",
            .action = "shuffles",
            .fix = "keep all 32 lanes alive until the last shuffle, and the lane mask below 32"});
-    operands.result = static_cast<ShuffleOperands*>(warp.lanes[source].operands)->value;
+    operands.result = static_cast<ShuffleOperands*>(warp.operands[source])->value;
   });
 }
 constexpr Operation shuffle_xor_operation{"shuffle_xor", false, false, execute_shuffle};
@@ -58,15 +57,16 @@ void execute_ballot(Warp& warp, uint32_t lanes) {
   ++warp.machine->counters.votes;
   uint32_t result = 0;
   for_lanes(warp, lanes, [&](Lane& lane) {
-    if (static_cast<VoteOperands*>(lane.operands)->condition) result |= 1u << lane.index;
+    if (static_cast<VoteOperands*>(warp.operands[lane.index])->condition)
+      result |= 1u << lane.index;
   });
-  for_lanes(warp, lanes,
-            [&](Lane& lane) { static_cast<VoteOperands*>(lane.operands)->result = result; });
+  for_lanes(warp, lanes, [&](Lane& lane) {
+    static_cast<VoteOperands*>(warp.operands[lane.index])->result = result;
+  });
 }
 constexpr Operation ballot_operation{"a vote", false, false, execute_ballot};
 
-// ---- ldmatrix
-// ---------------------------------------------------------------------------------------
+// ---- ldmatrix -----------------------------------------------------------------------------------
 
 struct LdmatrixOperands {
   uint32_t* r;
@@ -83,7 +83,7 @@ void execute_ldmatrix(Warp& warp, uint32_t) {
     uint32_t addresses[8];
     for (int row = 0; row < 8; ++row) {
       Lane& lane = warp.lanes[8 * matrix + row];
-      const auto& operands = *static_cast<const LdmatrixOperands*>(lane.operands);
+      const auto& operands = *static_cast<const LdmatrixOperands*>(warp.operands[lane.index]);
       std::memcpy(rows[matrix][row], machine.matrix_row(lane, operands.address, operands.array),
                   16);
       addresses[row] = operands.address;
@@ -93,7 +93,7 @@ void execute_ldmatrix(Warp& warp, uint32_t) {
   }
   machine.count_matrices(array, wavefronts);
   for (int l = 0; l < warp_size; ++l) {
-    uint32_t* r = static_cast<const LdmatrixOperands*>(warp.lanes[l].operands)->r;
+    uint32_t* r = static_cast<const LdmatrixOperands*>(warp.operands[l])->r;
     const int i = l / 4, j = l % 4 * 2;  // this lane's row and first column
     for (int matrix = 0; matrix < 4; ++matrix) {
       const auto& m = rows[matrix];
@@ -106,8 +106,7 @@ constexpr Operation ldmatrix_operation{"ldmatrix_x4", true, false, execute_ldmat
 constexpr Operation ldmatrix_trans_operation{"ldmatrix_x4_trans", true, false,
                                              execute_ldmatrix<true>};
 
-// ---- mma
-// --------------------------------------------------------------------------------------------
+// ---- mma ----------------------------------------------------------------------------------------
 
 struct MmaOperands {
   const uint32_t* A;
@@ -122,31 +121,28 @@ typedef int32_t Int4 __attribute__((vector_size(16)));
 
 // To fp32, exactly: float16.h's conversions, four at a time.
 template <Mma16 type>
-void widen(const uint16_t* from, float* to, int count) {
-  for (int i = 0; i < count; i += 4) {
-    const Int4 bits = {from[i], from[i + 1], from[i + 2], from[i + 3]};
-    Int4 result;
-    if constexpr (type == Mma16::bf16) {
-      result = bits << 16;
-    } else {
-      const Int4 magnitude = bits & 0x7fff;
-      const Float4 scaled = reinterpret_cast<Float4>(magnitude << 13) * 0x1p112f;
-      const Int4 not_finite = magnitude >= 0x7c00;  // all ones where true
-      result = reinterpret_cast<Int4>(scaled) | (not_finite & 0x7f800000) | (bits & 0x8000) << 16;
-    }
-    std::memcpy(to + i, &result, sizeof result);
-  }
+Float4 widen(const uint16_t* from) {
+  typedef uint16_t Short4 __attribute__((vector_size(8)));
+  Short4 narrow;
+  std::memcpy(&narrow, from, sizeof narrow);
+  const Int4 bits = __builtin_convertvector(narrow, Int4);
+  if constexpr (type == Mma16::bf16) return reinterpret_cast<Float4>(bits << 16);
+  const Int4 magnitude = bits & 0x7fff;
+  const Float4 scaled = reinterpret_cast<Float4>(magnitude << 13) * 0x1p112f;
+  const Int4 not_finite = magnitude >= 0x7c00;  // all ones where true
+  return reinterpret_cast<Float4>(reinterpret_cast<Int4>(scaled) | (not_finite & 0x7f800000) |
+                                  (bits & 0x8000) << 16);
 }
 
 template <Mma16 type>
 void execute_mma(Warp& warp, uint32_t) {
   ++warp.machine->counters.mma;
   uint16_t A16[16][16], B16[16][8];
-  alignas(16) float A[16][16], B[16][8], C[16][8];
+  alignas(16) float C[16][8];
   // PTX ISA, "Matrix Fragments for mma.m16n8k16": lane 4g + t holds rows g and g + 8 of A and C,
   // column g of B.
   for (int l = 0; l < warp_size; ++l) {
-    const auto& operands = *static_cast<const MmaOperands*>(warp.lanes[l].operands);
+    const auto& operands = *static_cast<const MmaOperands*>(warp.operands[l]);
     const int g = l / 4, t = l % 4 * 2;
     const auto put = [](uint32_t pair, uint16_t* first, uint16_t* second) {
       *first = static_cast<uint16_t>(pair), *second = static_cast<uint16_t>(pair >> 16);
@@ -160,27 +156,28 @@ void execute_mma(Warp& warp, uint32_t) {
     C[g][t] = operands.C[0], C[g][t + 1] = operands.C[1];
     C[g + 8][t] = operands.C[2], C[g + 8][t + 1] = operands.C[3];
   }
-  widen<type>(&A16[0][0], &A[0][0], 256);
-  widen<type>(&B16[0][0], &B[0][0], 128);
-  Float4 rows_of_B[16][2];
-  std::memcpy(rows_of_B, B, sizeof B);
-  for (auto& i : A) {
-    float* const row = C[(&i - A)];
+  Float4 B[16][2];
+  for (int k = 0; k < 16; ++k)
+    for (int half : {0, 1}) B[k][half] = widen<type>(&B16[k][4 * half]);
+  for (int i = 0; i < 16; ++i) {
     Float4 sum[2];
-    std::memcpy(sum, row, sizeof sum);
-    for (int k = 0; k < 16; ++k) {
-      sum[0] += i[k] * rows_of_B[k][0];
-      sum[1] += i[k] * rows_of_B[k][1];
+    std::memcpy(sum, C[i], sizeof sum);
+    for (int k4 = 0; k4 < 16; k4 += 4) {
+      const Float4 A = widen<type>(&A16[i][k4]);
+      for (int k = 0; k < 4; ++k) {
+        sum[0] += A[k] * B[k4 + k][0];
+        sum[1] += A[k] * B[k4 + k][1];
+      }
     }
     // A tensor core has a single NaN; which one a CPU makes depends on its compiler.
     for (Float4& s : sum) {
       const Int4 nan = s != s;
       s = reinterpret_cast<Float4>((reinterpret_cast<Int4>(s) & ~nan) | (nan & 0x7fffffff));
     }
-    std::memcpy(row, sum, sizeof sum);
+    std::memcpy(C[i], sum, sizeof sum);
   }
   for (int l = 0; l < warp_size; ++l) {
-    float* D = static_cast<const MmaOperands*>(warp.lanes[l].operands)->D;
+    float* D = static_cast<const MmaOperands*>(warp.operands[l])->D;
     const int g = l / 4, t = l % 4 * 2;
     D[0] = C[g][t], D[1] = C[g][t + 1];
     D[2] = C[g + 8][t], D[3] = C[g + 8][t + 1];

@@ -18,14 +18,8 @@ struct Warp;
 
 inline constexpr int warp_size = 32;
 
-enum class State : uint8_t {
-  ready,
-  in_collective,
-  at_block_barrier,
-  at_mbarrier,
-  log_full,
-  exited
-};
+/// What a lane waits for, other than a collective: that is noted in its warp.
+enum class State : uint8_t { running, at_block_barrier, at_mbarrier, log_full, exited };
 
 /// A warp-wide instruction. The last lane to arrive executes it for all.
 struct Operation {
@@ -55,10 +49,9 @@ struct Lane {
   State state = State::exited;
 
   Site site;  // the primitive it is in, or was in last
-  // In a collective: which, with whom, and its operands (their type belongs to the operation).
+  // In a collective: which, and with whom.
   const Operation* operation = nullptr;
   uint32_t mask = 0;
-  void* operands = nullptr;
   // At an mbarrier: which, and the parity it waits for.
   uint32_t mbarrier = 0;
   int parity = 0;
@@ -82,6 +75,7 @@ struct Warp {
   uint32_t full = 0;     // lanes whose log is full
   uint32_t ready = 0;    // by turn, not by lane
   uint8_t lane_of_turn[warp_size];
+  void* operands[warp_size];  // of the lanes in a collective; their type belongs to the operation
 
   uint32_t clock = 0;  // counts the moments at which its lanes release what they did
   Knowledge known;     // what every lane of the warp is ordered after
@@ -89,7 +83,7 @@ struct Warp {
 
   uint32_t alive() const { return exists & ~exited; }
   void set_ready(Lane& lane) {
-    lane.state = State::ready;
+    lane.state = State::running;
     ready |= 1u << lane.turn;
   }
   /// The lane whose turn comes after `turn`; some lane must be ready.

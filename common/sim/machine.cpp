@@ -137,8 +137,7 @@ void Machine::start_lane(Lane& lane) {
   lane.warp->set_ready(lane);
 }
 
-// ---- Turns
-// ----------------------------------------------------------------------------------------
+// ---- Turns --------------------------------------------------------------------------------------
 
 // Where to go on when `lane` cannot.
 Context& Machine::next_context(Lane& lane) {
@@ -162,7 +161,7 @@ Context* Machine::finish_lane(Lane& lane) {
   warp.ready &= ~(1u << lane.turn);
   warp.exited |= 1u << lane.index;
   ++exited_;
-  if (warp.waiting != 0) complete_collective(warp);  // perhaps only this lane was awaited
+  if (warp.waiting != 0) complete_collectives(warp);  // perhaps only this lane was awaited
   if (warp.alive() == 0) zip_logs(warp, banks_);
   release_block_barrier_if_complete();
   return &next_context(lane);
@@ -205,21 +204,16 @@ void Machine::schedule() {
   running = nullptr;
 }
 
-void Machine::step(Lane& lane, Site site) {
-  lane.site = site;
-  const uint64_t steps = steps_.load(std::memory_order_relaxed) + 1;
-  steps_.store(steps, std::memory_order_relaxed);
-  if (steps > step_limit_) [[unlikely]]
-    fail(lane, {.rule = rule::endless,
-                .summary = "the block has executed " + std::to_string(step_limit_) +
-                           " primitives and is still running",
-                .action = "was",
-                .fix = "look at the loop around this line: does its condition ever become false? "
-                       "(A problem that is really this large needs a higher step limit.)"});
+void Machine::fail_endless(Lane& lane) {
+  fail(lane, {.rule = rule::endless,
+              .summary = "the block has executed " + std::to_string(step_limit_) +
+                         " primitives and is still running",
+              .action = "was",
+              .fix = "look at the loop around this line: does its condition ever become false? (A "
+                     "problem that is really this large needs a higher step limit.)"});
 }
 
-// ---- Mistakes
-// -------------------------------------------------------------------------------------
+// ---- Mistakes -----------------------------------------------------------------------------------
 
 void Machine::complete(Report& report, const Lane* lane) const {
   report.kernel = symbol_name(launch_->kernel);

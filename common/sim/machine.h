@@ -61,10 +61,16 @@ class Machine {
   // ---- What the primitives call, on the fiber of `lane` ----
 
   /// Every primitive begins with this.
-  void step(Lane& lane, Site site);
+  void step(Lane& lane, Site site) {
+    lane.site = site;
+    const uint64_t steps = steps_.load(std::memory_order_relaxed) + 1;
+    steps_.store(steps, std::memory_order_relaxed);
+    if (steps > step_limit_) [[unlikely]]
+      fail_endless(lane);
+  }
   /// Stops the block with a mistake of `lane`; fills in what the report lacks. Does not return.
   [[noreturn]] void fail(Lane& lane, Report report);
-  /// Lets other lanes run until this one, whose state is not `ready`, is made ready again.
+  /// Lets other lanes run until this one, which has noted what it waits for, is ready again.
   void pause(Lane& lane);
 
   void block_barrier(Lane& lane, Site site);
@@ -108,7 +114,9 @@ class Machine {
   Warp* next_warp();
   void schedule();
   void release_block_barrier_if_complete();
-  void complete_collective(Warp& warp);
+  void check_partners(Lane& lane);
+  void complete_collectives(Warp& warp);
+  [[noreturn]] void fail_endless(Lane& lane);
   Report deadlock_report();
   void complete(Report& report, const Lane* lane) const;
 

@@ -22,7 +22,7 @@ void Machine::block_barrier(Lane& lane, Site site) {
   lane.state = State::at_block_barrier;
   lane.warp->ready &= ~(1u << lane.turn);
   release_block_barrier_if_complete();
-  if (lane.state != State::ready) pause(lane);
+  if (lane.state != State::running) pause(lane);
 }
 
 // Threads that have exited need not come.
@@ -42,31 +42,54 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
                          Site site) {
   step(lane, site);
   Warp& warp = *lane.warp;
-  const uint32_t bit = 1u << lane.index;
-  if ((mask & bit) == 0)
-    fail(lane, {.rule = rule::wrong_mask,
-                .summary = "a lane calls " + std::string(operation.name) +
-                           " with a mask that does not name the lane itself",
-                .action = "called it",
-                .fix = "use the full mask 0xffffffff, and let all 32 lanes call it"});
   lane.operation = &operation;
   lane.mask = mask;
-  lane.operands = operands;
-  // Whoever waits for this lane, or is waited for by it, must be in the same operation. If the
-  // first of them is, so are the others: each has been compared with one before it.
+  warp.operands[lane.index] = operands;
+  // The usual case, fast: the whole warp meets on one line.
+  constexpr uint32_t everybody = 0xffffffffu;
+  if (mask == everybody && warp.alive() == everybody) {
+    if (warp.waiting != 0) {
+      const Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
+      if (first.operation != &operation || first.mask != mask || first.site != site)
+        check_partners(lane);
+    }
+    warp.waiting |= 1u << lane.index;
+    if (warp.waiting != everybody) return pause(lane);
+    zip_logs(warp, banks_);
+    warp.waiting = 0;
+    operation.execute(warp, everybody);
+    warp.ready = everybody;
+    return;
+  }
+  check_partners(lane);
+  warp.waiting |= 1u << lane.index;
+  warp.ready &= ~(1u << lane.turn);
+  complete_collectives(warp);
+  if ((warp.waiting >> lane.index & 1) != 0) pause(lane);
+}
+
+// Whoever waits for this lane, or is waited for by it, must be in the same collective.
+void Machine::check_partners(Lane& lane) {
+  Warp& warp = *lane.warp;
+  const uint32_t bit = 1u << lane.index;
+  const std::string name = lane.operation->name;
+  if ((lane.mask & bit) == 0)
+    fail(lane,
+         {.rule = rule::wrong_mask,
+          .summary = "a lane calls " + name + " with a mask that does not name the lane itself",
+          .action = "called it",
+          .fix = "use the full mask 0xffffffff, and let all 32 lanes call it"});
   for (uint32_t rest = warp.waiting; rest != 0; rest &= rest - 1) {
     const Lane& other = warp.lanes[std::countr_zero(rest)];
-    if ((other.mask & bit) == 0 && (mask >> other.index & 1) == 0) continue;  // another group
-    if (other.operation == &operation && other.mask == mask &&
-        (operation.any_line || other.site == site))
-      break;
-    const bool masks = other.operation == &operation && other.site == site;
+    if ((other.mask & bit) == 0 && (lane.mask >> other.index & 1) == 0) continue;  // another group
+    const bool same_line = lane.operation->any_line || other.site == lane.site;
+    if (other.operation == lane.operation && other.mask == lane.mask && same_line) continue;
+    const bool masks = other.operation == lane.operation && same_line;
     Report report{
         .rule = masks ? rule::wrong_mask : rule::collective,
-        .summary = masks ? "lanes of one warp call " + std::string(operation.name) +
-                               " with different masks"
+        .summary = masks ? "lanes of one warp call " + name + " with different masks"
                          : "lanes of one warp are in different collectives",
-        .action = "called " + std::string(operation.name),
+        .action = "called " + name,
         .other_action = "waits in " + std::string(other.operation->name),
         .fix =
             "all lanes of a warp must call the same collective on the same line: move it out of "
@@ -74,15 +97,10 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
     describe_other(report, static_cast<uint32_t>(other.id), other.site);
     fail(lane, std::move(report));
   }
-  warp.waiting |= bit;
-  lane.state = State::in_collective;
-  warp.ready &= ~(1u << lane.turn);
-  complete_collective(warp);
-  if (lane.state != State::ready) pause(lane);
 }
 
 // Executes the collectives whose lanes are all there.
-void Machine::complete_collective(Warp& warp) {
+void Machine::complete_collectives(Warp& warp) {
   for (uint32_t groups = warp.waiting; groups != 0;) {
     Lane& first = warp.lanes[std::countr_zero(groups)];
     const Operation& operation = *first.operation;
