@@ -41,15 +41,15 @@ def environment() -> dict[str, str]:
     return env
 
 
-def stop(child: subprocess.Popen, number: int = signal.SIGINT) -> None:
-    """Ends a child: politely, then for good."""
-    for send, patience in ((number, 10), (signal.SIGTERM, 3), (signal.SIGKILL, 5)):
+def stop(child: subprocess.Popen, group: bool = False) -> None:
+    """Ends a child, or all of its process group: politely, then for good."""
+    for number, patience in ((signal.SIGINT, 5), (signal.SIGTERM, 3), (signal.SIGKILL, 5)):
         if child.poll() is not None:
             return
-        child.send_signal(send)
         try:
+            os.killpg(child.pid, number) if group else child.send_signal(number)
             child.wait(patience)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, ProcessLookupError):
             continue
 
 
@@ -65,7 +65,10 @@ def run_logged(command: list[str], log: str, on_line: Callable[[str], None] | No
         child = subprocess.Popen(
             command, cwd=cwd or paths.ROOT, env=env or environment(), text=True, errors="replace",
             stdin=None if interactive else subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, pass_fds=lock.inherited() if hold_lock else ())
+            stderr=subprocess.STDOUT, pass_fds=lock.inherited() if hold_lock else (),
+            # A group of its own, so that an interrupt ends the compilers below it, too. A sudo that
+            # asks for a password must stay in ours to reach the terminal.
+            process_group=None if interactive else 0)
         try:
             for line in child.stdout:
                 file.write(line)
@@ -74,7 +77,7 @@ def run_logged(command: list[str], log: str, on_line: Callable[[str], None] | No
                     on_line(line)
             child.wait()
         finally:
-            stop(child)
+            stop(child, group=not interactive)
     output = "".join(lines)
     if child.returncode != 0 and FULL_DISK.search(output):
         raise UserError(f"the disk is full ({free_space()}). Free some space and run the same "
@@ -92,14 +95,14 @@ def run_foreground(command: list[str], env: dict[str, str] | None = None) -> int
         raise
     try:
         status = child.wait()
-    except KeyboardInterrupt as interrupt:
-        # On a terminal the child got the signal as well; let it end in its own way.
+    except KeyboardInterrupt:
+        # On a terminal the child got Ctrl-C as well; let it end in its own way.
         try:
-            status = child.wait(5)
+            status = child.wait(2)
         except subprocess.TimeoutExpired:
             stop(child)
-            raise interrupt from None
-        if status == 130:
+            status = child.returncode
+        if status == 130:  # it has said so itself
             return status
         raise
     return 128 - status if status < 0 else status
