@@ -7,9 +7,10 @@ namespace fa2 {
 namespace {
 
 [[noreturn]] void not_built() {
-  throw Failure(FA2_CANNOT_RUN_HERE,
-                "this build has no GPU backend, because it was made without the CUDA Toolkit (nvcc); "
-                "use the simulator, or build with the preset \"cuda\".");
+  throw Failure(
+      FA2_CANNOT_RUN_HERE,
+      "this build has no GPU backend, because it was made without the CUDA Toolkit (nvcc); "
+      "use the simulator, or build with the preset \"cuda\".");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "common/harness/device.h"
 #include "common/harness/failure.h"
@@ -28,16 +29,53 @@ sim::Config config_for(const DeviceOptions& options, const Problem& p) {
   config.os_threads = options.os_threads;
   config.order = static_cast<sim::Order>(options.order);
   config.seed = options.seed;
-  // A block may own all rows of a head; the margin is wide, since the limit only ends endless loops.
+  // A block may own all rows of a head; the margin is wide, since the limit only ends endless
+  // loops.
   const uint64_t pairs = (static_cast<uint64_t>(p.Nq) + 64) * (static_cast<uint64_t>(p.Nk) + 128);
   config.step_limit = std::max(config.step_limit, 64 * pairs);
   return config;
 }
 
-/// A row of `shape` reaches to the end of what the strides span, so that is what kernels may touch.
-void expose(sim::Session& session, const char* name, const void* base, const Shape& shape,
-            const Strides& strides, bool writable) {
-  session.expose(name, base, 2 * static_cast<size_t>(extent(shape, strides)), writable);
+/// Memory that kernels may touch.
+struct Array {
+  std::string name;
+  const char *begin, *end;
+  bool writable;
+};
+
+Array array_of(const char* name, const void* base, int64_t bytes, bool writable) {
+  const char* begin = static_cast<const char*>(base);
+  return {name, begin, begin + bytes, writable};
+}
+
+/// The arrays of a call: from the first element of each to the last that its strides reach.
+std::vector<Array> arrays_of(const Call& call) {
+  const Problem& p = call.problem;
+  const Tensors& x = call.tensors;
+  return {array_of("Q", x.Q, 2 * extent(shape_q(p), p.Q), false),
+          array_of("K", x.K, 2 * extent(shape_kv(p), p.K), false),
+          array_of("V", x.V, 2 * extent(shape_kv(p), p.V), false),
+          array_of("O", x.O, 2 * extent(shape_q(p), p.O), true),
+          array_of("LSE", x.LSE, 4 * output_rows(p), true),
+          array_of("workspace", x.workspace, static_cast<int64_t>(call.workspace_bytes), true)};
+}
+
+/// Tensors that are slices of one buffer, as of a QKV projection, become one array, "Q/K/V".
+std::vector<Array> merge_overlapping(std::vector<Array> arrays) {
+  std::erase_if(arrays, [](const Array& a) { return a.begin == a.end; });
+  std::ranges::stable_sort(arrays, {}, &Array::begin);
+  std::vector<Array> merged;
+  for (const Array& next : arrays) {
+    if (merged.empty() || next.begin >= merged.back().end) {
+      merged.push_back(next);
+      continue;
+    }
+    Array& last = merged.back();
+    last.name += "/" + next.name;
+    last.end = std::max(last.end, next.end);
+    last.writable |= next.writable;
+  }
+  return merged;
 }
 
 class SimDevice : public Device {
@@ -94,12 +132,9 @@ void sim_launch(const DeviceOptions& options, const Call& call, fa2_counters* co
   const Problem& p = call.problem;
   if (!has_output(p)) return;
   sim::Session session(config_for(options, p));
-  expose(session, "Q", call.tensors.Q, shape_q(p), p.Q, false);
-  expose(session, "K", call.tensors.K, shape_kv(p), p.K, false);
-  expose(session, "V", call.tensors.V, shape_kv(p), p.V, false);
-  expose(session, "O", call.tensors.O, shape_q(p), p.O, true);
-  session.expose("LSE", call.tensors.LSE, sizeof(float) * static_cast<size_t>(output_rows(p)), true);
-  session.expose("workspace", call.tensors.workspace, call.workspace_bytes, true);
+  for (const Array& array : merge_overlapping(arrays_of(call)))
+    session.expose(array.name, array.begin, static_cast<size_t>(array.end - array.begin),
+                   array.writable);
   call.variant->forward(p, call.tensors, call.tile_row, nullptr);
   if (counters != nullptr) *counters = session.counters();
 }

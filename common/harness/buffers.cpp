@@ -116,8 +116,8 @@ std::string Buffers::find_damage(const HostTensor& O, const std::vector<uint32_t
   device_.download(guards.data(), workspace_.at(0), workspace_guard);
   device_.download(guards.data() + workspace_guard,
                    workspace_.at(workspace_guard + workspace_bytes_), workspace_guard);
-  const auto changed = std::ranges::find_if(
-      guards, [](unsigned char byte) { return byte != workspace_pattern; });
+  const auto changed =
+      std::ranges::find_if(guards, [](unsigned char byte) { return byte != workspace_pattern; });
   if (changed != guards.end())
     return changed - guards.begin() < static_cast<std::ptrdiff_t>(workspace_guard)
                ? "before the start of the workspace"

@@ -13,8 +13,8 @@ namespace fa2 {
 /// What a call has written, back on the host with everything around it.
 struct Outputs {
   HostTensor O;
-  std::vector<float> LSE;            // [batch][heads_q][Nq]
-  std::string damage;                // where something was written out of bounds; "" if nowhere
+  std::vector<float> LSE;  // [batch][heads_q][Nq]
+  std::string damage;      // where something was written out of bounds; "" if nowhere
 };
 
 class Buffers {

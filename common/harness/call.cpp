@@ -26,8 +26,7 @@ Call plan_call(const fa2_problem* problem, const fa2_options* options) {
     invalid("options.stage is empty; it must name a stage, as \"stage2_fa1\" or \"2\".");
   const DeviceInfo info = device_info(device_options(*options));
   const Stage& stage = find_stage(info.backend, options->stage);
-  const Variant& variant =
-      find_variant(stage, options->variant == nullptr ? "" : options->variant);
+  const Variant& variant = find_variant(stage, options->variant == nullptr ? "" : options->variant);
   return plan_call(stage, variant, static_cast<TileMode>(options->tile_mode), p, info.limits);
 }
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "common/harness/call.h"
-#include "common/harness/failure.h"
 #include "common/harness/fa2.h"
+#include "common/harness/failure.h"
 #include "common/harness/validate.h"
 #include "common/sim/gpu_models.h"
 

@@ -17,7 +17,7 @@ namespace fa2 {
 /// Which machine. The fields after `backend` concern the simulator only; see fa2_options.
 struct DeviceOptions {
   Backend backend = Backend::sim;
-  std::string gpu;     // key of the simulated GPU; "": the default
+  std::string gpu{};   // key of the simulated GPU; "": the default
   int os_threads = 0;  // 0: all cores
   int order = 0;       // FA2_ORDER_*
   uint64_t seed = 0;
@@ -98,7 +98,8 @@ class DeviceMemory {
   size_t bytes_;
 };
 
-// ---- The two backends, as make_device and the C interface use them --------------------------------
+// ---- The two backends, as make_device and the C interface use them
+// --------------------------------
 
 DeviceInfo sim_info(const DeviceOptions& options);
 void sim_launch(const DeviceOptions& options, const Call& call, fa2_counters* counters);

@@ -1,7 +1,7 @@
 #ifndef FA2_H
 #define FA2_H
-/* The C interface of libfa2course: attention, forward only, by any stage of the course, on a GPU or on
- * the built-in simulator. C99.
+/* The C interface of libfa2course: attention, forward only, by any stage of the course, on a GPU or
+ * on the built-in simulator. C99.
  *
  *   fa2_problem problem;
  *   fa2_problem_init(&problem);
@@ -13,8 +13,8 @@
  *   if (fa2_forward(&problem, &options, q, k, v, o, lse, NULL, 0, NULL, NULL) != FA2_OK)
  *     puts(fa2_last_error());
  *
- * Every function may be called from several threads at once. The library allocates no device memory:
- * q, k, v, o, lse and the workspace are the caller's. */
+ * Every function may be called from several threads at once. The library allocates no device
+ * memory: q, k, v, o, lse and the workspace are the caller's. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -38,8 +38,8 @@ typedef enum fa2_status {
   FA2_INTERNAL_ERROR = 5    /* out of memory on the host, or a defect of this library */
 } fa2_status;
 
-enum { FA2_FP16 = 0, FA2_BF16 = 1 };                              /* fa2_problem.dtype */
-enum { FA2_BACKEND_SIM = 0, FA2_BACKEND_CUDA = 1 };               /* fa2_options.backend */
+enum { FA2_FP16 = 0, FA2_BF16 = 1 };                                    /* fa2_problem.dtype */
+enum { FA2_BACKEND_SIM = 0, FA2_BACKEND_CUDA = 1 };                     /* fa2_options.backend */
 enum { FA2_TILES_SAME = 0, FA2_TILES_SAME_B = 1, FA2_TILES_TUNED = 2 }; /* .tile_mode */
 enum { FA2_ORDER_FORWARD = 0, FA2_ORDER_REVERSE = 1, FA2_ORDER_RANDOM = 2 }; /* .order */
 
@@ -68,9 +68,9 @@ typedef struct fa2_problem {
   int64_t k_strides[3];
   int64_t v_strides[3];
   int64_t o_strides[3];
-  int32_t dtype;  /* FA2_FP16 or FA2_BF16, of q, k, v and o */
-  int32_t causal; /* 0 or 1 */
-  float scale;    /* 0: 1 / sqrt(head_dim) */
+  int32_t dtype;     /* FA2_FP16 or FA2_BF16, of q, k, v and o */
+  int32_t causal;    /* 0 or 1 */
+  float scale;       /* 0: 1 / sqrt(head_dim) */
   uint32_t reserved; /* 0 */
 } fa2_problem;
 
@@ -90,10 +90,10 @@ typedef struct fa2_options {
 
 /* The tile that a call uses. */
 typedef struct fa2_tile {
-  int32_t row;           /* of the stage's tile table */
-  int32_t Br, Bc;        /* rows of Q, rows of K and V */
-  int32_t warps, depth;  /* warps per block, K/V tiles in flight */
-  int32_t shared_bytes;  /* of shared memory per block */
+  int32_t row;          /* of the stage's tile table */
+  int32_t Br, Bc;       /* rows of Q, rows of K and V */
+  int32_t warps, depth; /* warps per block, K/V tiles in flight */
+  int32_t shared_bytes; /* of shared memory per block */
 } fa2_tile;
 
 static inline void fa2_problem_init(fa2_problem* problem) {
@@ -122,9 +122,10 @@ FA2_API const char* fa2_last_error(void);
  * so a faulting kernel shows in a later call; nothing is counted. On the simulator it returns when
  * the work is done. `counters` may be NULL; otherwise it is overwritten, with zeros on CUDA.
  * Without output (batch or seqlen_q 0) nothing is launched. */
-FA2_API fa2_status fa2_forward(const fa2_problem* problem, const fa2_options* options, const void* q,
-                               const void* k, const void* v, void* o, float* lse, void* workspace,
-                               size_t workspace_bytes, void* stream, fa2_counters* counters);
+FA2_API fa2_status fa2_forward(const fa2_problem* problem, const fa2_options* options,
+                               const void* q, const void* k, const void* v, void* o, float* lse,
+                               void* workspace, size_t workspace_bytes, void* stream,
+                               fa2_counters* counters);
 
 /* The bytes of global memory that the stage needs besides its tensors. */
 FA2_API fa2_status fa2_workspace_bytes(const fa2_problem* problem, const fa2_options* options,

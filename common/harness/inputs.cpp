@@ -27,25 +27,30 @@ void fill_noise(HostTensor& x, Dtype type, uint64_t seed, Tensor tensor, float f
     const int64_t i = n % s.rows, h = n / s.rows % s.heads, b = n / s.rows / s.heads;
     const uint64_t key = key_of(seed, tensor, b, h, same_rows ? 0 : i);
     auto row = x.row(b, h, i);
-    for (size_t c = 0; c < row.size(); ++c)
-      row[c] = encode(type, factor * normal(key + c));
+    for (size_t c = 0; c < row.size(); ++c) row[c] = encode(type, factor * normal(key + c));
   });
 }
 
 /// What is added to the logit of key j, apart from noise.
 float logit_shift(Inputs inputs, uint64_t seed, int64_t b, int64_t h, int64_t j, int64_t Nk) {
   switch (inputs) {
-    case Inputs::negative: return -60.f;
-    case Inputs::negative_start: return j < 128 ? -60.f : 0.f;
-    case Inputs::ascending: return 0.04f * static_cast<float>(j);
-    case Inputs::ascending_slow: return 0.005f * static_cast<float>(j);
-    case Inputs::descending: return -0.04f * static_cast<float>(j);
+    case Inputs::negative:
+      return -120.f;
+    case Inputs::negative_start:
+      return j < 128 ? -120.f : 0.f;
+    case Inputs::ascending:
+      return 0.04f * static_cast<float>(j);
+    case Inputs::ascending_slow:
+      return 0.005f * static_cast<float>(j);
+    case Inputs::descending:
+      return -0.04f * static_cast<float>(j);
     case Inputs::dominant_key:
       return static_cast<uint64_t>(j) ==
                      key_of(seed, Tensor::K, b, h, 0) % static_cast<uint64_t>(Nk)
                  ? 30.f
                  : 0.f;
-    default: return 0.f;
+    default:
+      return 0.f;
   }
 }
 
@@ -97,17 +102,25 @@ void plant_nonfinite(InputTensors& x, const Spec& spec, Dtype type) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float inf = std::numeric_limits<float>::infinity();
   switch (spec.inputs) {
-    case Inputs::nan_Q: return plant(x.Q, spec.seed, nan, type);
-    case Inputs::nan_K: return plant(x.K, spec.seed, nan, type);
-    case Inputs::nan_V: return plant(x.V, spec.seed, nan, type);
-    case Inputs::inf_Q: return plant(x.Q, spec.seed, inf, type);
-    case Inputs::inf_K: return plant(x.K, spec.seed, inf, type);
-    case Inputs::inf_V: return plant(x.V, spec.seed, inf, type);
-    case Inputs::all_minus_inf: return sink_logits(x, type);
+    case Inputs::nan_Q:
+      return plant(x.Q, spec.seed, nan, type);
+    case Inputs::nan_K:
+      return plant(x.K, spec.seed, nan, type);
+    case Inputs::nan_V:
+      return plant(x.V, spec.seed, nan, type);
+    case Inputs::inf_Q:
+      return plant(x.Q, spec.seed, inf, type);
+    case Inputs::inf_K:
+      return plant(x.K, spec.seed, inf, type);
+    case Inputs::inf_V:
+      return plant(x.V, spec.seed, inf, type);
+    case Inputs::all_minus_inf:
+      return sink_logits(x, type);
     case Inputs::nan_first_head:
       for (HostTensor* tensor : {&x.Q, &x.K, &x.V}) fill_head(*tensor, nan, type);
       return;
-    default: return;
+    default:
+      return;
   }
 }
 

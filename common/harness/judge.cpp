@@ -45,8 +45,7 @@ class Judge {
     const RowIndex& at = reference.rows[n];
     const auto row = outputs_.O.row(at.b, at.h, at.i);
     const double allowed = reference.O_tolerance[n];
-    for (int c = 0; c < p_.d; ++c)
-      check_O(at, c, row[c], reference.O_row(n)[c], allowed);
+    for (int c = 0; c < p_.d; ++c) check_O(at, c, row[c], reference.O_row(n)[c], allowed);
     check_LSE(at, LSE_at(at), reference.LSE[n], reference.LSE_tolerance[n]);
   }
 
@@ -62,8 +61,9 @@ class Judge {
     const double error = std::fabs(got - expected);
     note_error(error, allowed);
     if (!(error <= allowed))
-      complain_O(at, c, "is " + short_number(got, 6) + ", expected " + short_number(expected, 6) +
-                            " within " + short_number(allowed, 3));
+      complain_O(at, c,
+                 "is " + short_number(got, 6) + ", expected " + short_number(expected, 6) +
+                     " within " + short_number(allowed, 3));
   }
 
   void note_error(double error, double allowed) {

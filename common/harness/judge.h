@@ -17,8 +17,8 @@ struct Verdict {
 };
 
 /// Checks what a call wrote: that nothing around the outputs changed, that every element was
-/// written, and that O and LSE are within the tolerance of the reference. `tile` is the one that ran:
-/// the contract says how far a NaN of V may reach in terms of it.
+/// written, and that O and LSE are within the tolerance of the reference. `tile` is the one that
+/// ran: the contract says how far a NaN of V may reach in terms of it.
 Verdict judge(const Workload& workload, const Outputs& outputs, const Tile& tile);
 
 }  // namespace fa2

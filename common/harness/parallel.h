@@ -5,8 +5,8 @@
 
 namespace fa2 {
 
-/// Calls body(i) for 0 <= i < count, in any order, on all cores; with few calls on this thread alone.
-/// The first exception of a body is rethrown.
+/// Calls body(i) for 0 <= i < count, in any order, on all cores; with few calls on this thread
+/// alone. The first exception of a body is rethrown.
 void parallel_for(int64_t count, const std::function<void(int64_t)>& body);
 
 }  // namespace fa2

@@ -2,6 +2,7 @@
 // Random numbers by counter: the value at a position depends on the position alone, never on the
 // order or number of draws, and has the same bits on every machine.
 #include <cstdint>
+#include <initializer_list>
 
 namespace fa2 {
 

@@ -82,9 +82,9 @@ std::vector<float> evaluate_in_16_bits(const Problem& p, const std::vector<float
 
 /// The sums over keys that the truth and its tolerance are made of, per column.
 struct Sums {
-  std::vector<double> O;         // sum p v
-  std::vector<double> squares;   // sum p^2 v^2: how rounding errors of P add up
-  std::vector<double> second;    // sum p v^2: how much errors of the logits matter
+  std::vector<double> O;        // sum p v
+  std::vector<double> squares;  // sum p^2 v^2: how rounding errors of P add up
+  std::vector<double> second;   // sum p v^2: how much errors of the logits matter
 };
 
 Sums sum_over_keys(const std::vector<double>& P, const KeysAndValues& kv) {
@@ -208,8 +208,8 @@ Reference make_reference(const Spec& spec, const Problem& p, const InputTensors&
   // One piece of work: up to 64 rows of one head, which share the conversion of K and V.
   std::vector<size_t> begins;
   for (size_t n = 0; n < count; ++n) {
-    const bool new_head = n == 0 || out.rows[n].h != out.rows[n - 1].h ||
-                          out.rows[n].b != out.rows[n - 1].b;
+    const bool new_head =
+        n == 0 || out.rows[n].h != out.rows[n - 1].h || out.rows[n].b != out.rows[n - 1].b;
     if (new_head || n - begins.back() == 64) begins.push_back(n);
   }
   begins.push_back(count);

@@ -19,7 +19,7 @@ struct Reference {
   std::vector<RowIndex> rows;
   std::vector<double> O;  // [row][d]; NaN or infinity where the inputs' reach the row
   std::vector<double> LSE;
-  std::vector<double> O_tolerance;    // largest allowed |error| of any element of the row
+  std::vector<double> O_tolerance;  // largest allowed |error| of any element of the row
   std::vector<double> LSE_tolerance;
 
   const double* O_row(size_t n) const { return &O[n * static_cast<size_t>(d)]; }
@@ -32,8 +32,8 @@ struct Reference {
 /// luck: two rounding errors of P as they add up over the keys, and what fp32 leaves uncertain in
 /// the logits. Per row and not per tensor, so that one row of large values hides nothing in others.
 ///
-/// If it would take more than `max_products` multiplications for S, only some rows of every head are
-/// computed: the first and the last, those at tile edges, and random ones.
+/// If it would take more than `max_products` multiplications for S, only some rows of every head
+/// are computed: the first and the last, those at tile edges, and random ones.
 Reference make_reference(const Spec& spec, const Problem& problem, const InputTensors& inputs,
                          double max_products = 1e18);
 

@@ -16,9 +16,9 @@ std::span<const Stage* const> stages(Backend backend) {
 const Stage& find_stage(Backend backend, std::string_view name) {
   const auto all = stages(backend);
   if (all.empty())
-    throw Failure(FA2_CANNOT_RUN_HERE, "this build has no stage for the " +
-                                           std::string(name_of(backend)) +
-                                           " backend; build with the CUDA Toolkit, or use \"sim\".");
+    throw Failure(FA2_CANNOT_RUN_HERE,
+                  "this build has no stage for the " + std::string(name_of(backend)) +
+                      " backend; build with the CUDA Toolkit, or use \"sim\".");
   std::string known;
   for (const Stage* stage : all) {
     if (name == stage->name || name == std::to_string(stage->number)) return *stage;

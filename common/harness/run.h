@@ -13,8 +13,8 @@ struct Outcome {
   size_t workspace_bytes = 0;
 };
 
-/// Runs one stage once on poisoned outputs and judges the result. Throws Failure if the stage cannot
-/// run here, and Error (a Finding of the simulator) if the kernel is at fault.
+/// Runs one stage once on poisoned outputs and judges the result. Throws Failure if the stage
+/// cannot run here, and Error (a Finding of the simulator) if the kernel is at fault.
 Outcome run_checked(Device& device, const Stage& stage, const Variant& variant, TileMode mode,
                     const Workload& workload);
 

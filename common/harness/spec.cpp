@@ -15,10 +15,10 @@ constexpr const char* layout_names[] = {"bhnd",   "bnhd",      "row_gap", "head_
 static_assert(std::size(layout_names) == layout_count);
 
 constexpr const char* inputs_names[] = {
-    "normal",     "large_logits",   "zeros",         "constant_rows",  "dominant_key",
-    "negative",   "negative_start", "ascending",     "ascending_slow", "descending",
-    "large_V",    "tiny_V",         "nan_Q",         "nan_K",          "nan_V",
-    "inf_Q",      "inf_K",          "inf_V",         "nan_first_head", "all_minus_inf"};
+    "normal",   "large_logits",   "zeros",     "constant_rows",  "dominant_key",
+    "negative", "negative_start", "ascending", "ascending_slow", "descending",
+    "large_V",  "tiny_V",         "nan_Q",     "nan_K",          "nan_V",
+    "inf_Q",    "inf_K",          "inf_V",     "nan_first_head", "all_minus_inf"};
 static_assert(std::size(inputs_names) == inputs_count);
 
 template <size_t n>
@@ -37,7 +37,8 @@ Number number(std::string_view word, std::string_view field) {
   std::istringstream in{std::string(word)};
   in.imbue(std::locale::classic());  // a decimal point everywhere
   if (!(in >> value) || in.peek() != std::istringstream::traits_type::eof())
-    invalid("\"" + std::string(word) + "\" is no number; \"" + std::string(field) + "=\" needs one.");
+    invalid("\"" + std::string(word) + "\" is no number; \"" + std::string(field) +
+            "=\" needs one.");
   return value;
 }
 
@@ -86,13 +87,15 @@ void parse_word(Spec& spec, std::string_view word) {
   else if (key == "seed")
     spec.seed = number<uint64_t>(value, key);
   else
-    invalid("\"" + std::string(word) + "\" is no part of a problem; known are fp16, bf16, causal, " +
+    invalid("\"" + std::string(word) +
+            "\" is no part of a problem; known are fp16, bf16, causal, " +
             "full, b=, h=, q=, k=, d=, scale=, layout=, inputs=, seed=.");
 }
 
 /// A few rows of padding after each head: what a batch of shorter sequences has.
 constexpr int64_t padding_rows = 3;
-constexpr int64_t far_batch_stride = (int64_t{1} << 31) + 8, far_row_stride = (int64_t{1} << 25) + 8;
+constexpr int64_t far_batch_stride = (int64_t{1} << 31) + 8,
+                  far_row_stride = (int64_t{1} << 25) + 8;
 
 void set_strides(int64_t (&out)[3], Layout layout, const Shape& shape) {
   const Strides s = strides_of(layout, shape);
@@ -106,16 +109,22 @@ const char* name_of(Inputs inputs) { return inputs_names[static_cast<int>(inputs
 
 Strides strides_of(Layout layout, const Shape& s) {
   switch (layout) {
-    case Layout::bhnd: break;
-    case Layout::bnhd: return {s.rows * s.heads * s.d, s.d, s.heads * s.d};
-    case Layout::row_gap: return {s.heads * s.rows * (s.d + 8), s.rows * (s.d + 8), s.d + 8};
+    case Layout::bhnd:
+      break;
+    case Layout::bnhd:
+      return {s.rows * s.heads * s.d, s.d, s.heads * s.d};
+    case Layout::row_gap:
+      return {s.heads * s.rows * (s.d + 8), s.rows * (s.d + 8), s.d + 8};
     case Layout::head_gap: {
       const int64_t head = (s.rows + padding_rows) * s.d;
       return {s.heads * head + 24, head, s.d};
     }
-    case Layout::packed: return {s.rows * 3 * s.heads * s.d, s.d, 3 * s.heads * s.d};
-    case Layout::far_batch: return {far_batch_stride, s.rows * s.d, s.d};
-    case Layout::far_row: return {s.rows * far_row_stride, s.d, far_row_stride};
+    case Layout::packed:
+      return {s.rows * 3 * s.heads * s.d, s.d, 3 * s.heads * s.d};
+    case Layout::far_batch:
+      return {far_batch_stride, s.rows * s.d, s.d};
+    case Layout::far_row:
+      return {s.rows * far_row_stride, s.d, far_row_stride};
   }
   return contiguous(s);
 }

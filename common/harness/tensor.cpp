@@ -19,9 +19,8 @@ HostTensor::HostTensor(const Shape& shape, const Strides& strides)
   }
   std::ranges::fill(raw().first(guard), poison);
   std::ranges::fill(raw().last(guard), poison);
-  for_each_row(shape, [&](int64_t b, int64_t h, int64_t i) {
-    std::ranges::fill(row(b, h, i), poison);
-  });
+  for_each_row(shape,
+               [&](int64_t b, int64_t h, int64_t i) { std::ranges::fill(row(b, h, i), poison); });
 }
 
 }  // namespace fa2

@@ -38,9 +38,12 @@ int64_t least_shared(const Variant& variant, TileMode mode, int d) {
 
 const char* name_of(TileMode mode) {
   switch (mode) {
-    case TileMode::same: return "same";
-    case TileMode::same_b: return "same_b";
-    case TileMode::tuned: return "tuned";
+    case TileMode::same:
+      return "same";
+    case TileMode::same_b:
+      return "same_b";
+    case TileMode::tuned:
+      return "tuned";
   }
   return "?";
 }

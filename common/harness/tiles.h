@@ -15,8 +15,8 @@ struct GpuLimits {
 
 /// The row of the variant's tile table that a call uses: the first of this mode whose head dim
 /// matches, whose shared memory fits, and whose grid has at least min_blocks_per_sm blocks per SM;
-/// failing the last condition, the last row that fits. `tuned` without a fitting row of its own uses
-/// `same`. Throws Failure with a sentence that names `stage` if no row fits.
+/// failing the last condition, the last row that fits. `tuned` without a fitting row of its own
+/// uses `same`. Throws Failure with a sentence that names `stage` if no row fits.
 int choose_tile(const char* stage, const Variant& variant, TileMode mode, const Problem& problem,
                 const GpuLimits& gpu);
 

@@ -67,12 +67,12 @@ void check_product(const std::string& what, std::initializer_list<int64_t> facto
 /// Whether two rows of a tensor share memory. Sorted by stride, each dimension must step over all
 /// that the smaller ones span.
 bool rows_overlap(const Shape& shape, const Strides& stride) {
+  if (shape.elements() == 0) return false;
   struct Dimension {
     int64_t stride, count;
   };
-  std::array<Dimension, 3> dims = {{{stride.batch, shape.batch},
-                                    {stride.head, shape.heads},
-                                    {stride.row, shape.rows}}};
+  std::array<Dimension, 3> dims = {
+      {{stride.batch, shape.batch}, {stride.head, shape.heads}, {stride.row, shape.rows}}};
   std::sort(dims.begin(), dims.end(),
             [](const Dimension& a, const Dimension& b) { return a.stride < b.stride; });
   int64_t span = shape.d;

@@ -9,9 +9,9 @@
 
 namespace fa2 {
 
-inline constexpr int64_t max_count = INT32_MAX;         // batch, heads
+inline constexpr int64_t max_count = INT32_MAX;  // batch, heads
 inline constexpr int64_t max_seqlen = int64_t{1} << 30;
-inline constexpr int64_t max_work = int64_t{1} << 58;   // elements of a tensor, entries of S
+inline constexpr int64_t max_work = int64_t{1} << 58;  // elements of a tensor, entries of S
 
 /// The problem with its strides and scale filled in. Throws Failure.
 Problem validate(const fa2_problem* problem);

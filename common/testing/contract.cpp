@@ -88,8 +88,8 @@ std::string check_determinism(const Stage& stage, const Variant& variant, int ti
                                             {3, FA2_ORDER_REVERSE},
                                             {1, FA2_ORDER_RANDOM}}) {
       const Outputs got = run(os_threads, order, &counters);
-      const std::string where = " with " + std::to_string(os_threads) +
-                                " OS threads in order " + std::to_string(order) + ".";
+      const std::string where = " with " + std::to_string(os_threads) + " OS threads in order " +
+                                std::to_string(order) + ".";
       if (!std::ranges::equal(got.O.raw(), expected.O.raw()) || !same_bits(got.LSE, expected.LSE))
         return "the result differs" + where;
       if (std::memcmp(&counters, &expected_counters, sizeof counters) != 0)

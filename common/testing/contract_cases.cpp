@@ -53,8 +53,8 @@ Spec with(Spec spec, std::array<Layout, 4> layouts) {
 
 void add_shapes(CaseList& list, const Tile& t) {
   const int64_t shapes[][2] = {
-      {1, 1},           {1, t.Bc + 1},        {t.Br - 1, t.Bc - 1},         {t.Br, t.Bc},
-      {t.Br + 1, 2},    {17, 2 * t.Bc + 3},   {2 * t.Br + 3, t.Bc + 1},     {3 * t.Br + 1, 17},
+      {1, 1},           {1, t.Bc + 1},        {t.Br - 1, t.Bc - 1},        {t.Br, t.Bc},
+      {t.Br + 1, 2},    {17, 2 * t.Bc + 3},   {2 * t.Br + 3, t.Bc + 1},    {3 * t.Br + 1, 17},
       {t.Br + 5, t.Br}, {t.Br, 2 * t.Bc - 1}, {2 * t.Br - 1, t.Br + t.Bc},
   };
   for (const auto& [Nq, Nk] : shapes) {
@@ -77,10 +77,9 @@ void add_empty(CaseList& list, const Tile& t) {
 
 void add_heads_and_strides(CaseList& list, const Tile& t) {
   for (const auto& [heads_q, heads_kv] : {std::pair{4, 1}, {6, 3}, {3, 3}, {5, 1}})
-    list.add_both_masks("heads", shape(2, heads_q, heads_kv, 21, t.Bc + 3));
-  for (const Layout layout :
-       {Layout::bnhd, Layout::row_gap, Layout::head_gap, Layout::packed}) {
-    Spec spec = shape(2, 4, 2, t.Br + 3, 19);
+    list.add_both_masks("heads", shape(2, heads_q, heads_kv, 21, 37));
+  for (const Layout layout : {Layout::bnhd, Layout::row_gap, Layout::head_gap, Layout::packed}) {
+    Spec spec = shape(2, 2, 1, t.Br + 3, 19);
     spec.layouts.fill(layout);
     list.add_both_masks("strides", spec);
   }
@@ -100,12 +99,14 @@ void add_scales(CaseList& list) {
 void add_inputs(CaseList& list, const Tile& t) {
   for (int i = 0; i < inputs_count; ++i) {
     const Inputs inputs = static_cast<Inputs>(i);
-    const int64_t N = 2 * t.Bc + 11;
     // Where one head holds NaN, the other must not notice, nor, under a mask, the rows before it.
-    const Spec spec = has_nonfinite(inputs) ? shape(1, 2, 2, N, N) : shape(2, 2, 1, t.Br + 9, N);
+    const int64_t N = t.Br + t.Bc + 11;
+    const Spec spec =
+        has_nonfinite(inputs) ? shape(1, 2, 2, N, N) : shape(1, 2, 1, t.Br + 9, 2 * t.Bc + 11);
     list.add_both_masks("inputs", with(spec, inputs));
   }
-  // Rows that the mask leaves without a key, in tiles that V's NaN reaches and in tiles it does not.
+  // Rows that the mask leaves without a key, in tiles that V's NaN reaches and in tiles it does
+  // not.
   for (const Inputs inputs : {Inputs::nan_V, Inputs::inf_V, Inputs::nan_K, Inputs::inf_K}) {
     Spec spec = shape(1, 2, 2, 3 * t.Br + 9, t.Br + 11);
     spec.inputs = inputs;
@@ -163,9 +164,10 @@ std::vector<ContractCase> reported_cases(int d) {
            shape(1, 2, 1, 200, 75));
   list.add("q=2048 k=1024 causal: the upper half sees nothing (flash-attention #1778)",
            shape(1, 1, 1, 2048, 1024));
-  list.add("fully masked rows: O = 0, LSE = -inf (flash-attention #443, mlx #2608, rten #1321, "
-           "ik_llama.cpp #2344)",
-           shape(2, 2, 1, 150, 3));
+  list.add(
+      "fully masked rows: O = 0, LSE = -inf (flash-attention #443, mlx #2608, rten #1321, "
+      "ik_llama.cpp #2344)",
+      shape(2, 2, 1, 150, 3));
   list.add("every score negative: a maximum stuck at 0 loses the row (flash-attention #2082)",
            with(shape(1, 2, 1, 150, 140), Inputs::negative));
   list.add("first keys very negative, the rest not (flash-attention #2082)",
@@ -177,8 +179,7 @@ std::vector<ContractCase> reported_cases(int d) {
   list.add("zero-length K and V (flash-attention #1537, #1155)", shape(2, 2, 1, 70, 0));
   list.add("zero-length Q (flash-attention #1537, #1155)", shape(2, 2, 1, 0, 70));
   list.add("transposed inputs (flash-attention #2670)",
-           with(shape(2, 3, 3, 70, 140),
-                {Layout::bnhd, Layout::bnhd, Layout::bnhd, Layout::bnhd}));
+           with(shape(2, 3, 3, 70, 140), {Layout::bnhd, Layout::bnhd, Layout::bnhd, Layout::bnhd}));
   list.add("ragged lengths (66RING #12, tspeterkim #2, ThunderKittens #80, #111, LeetCUDA #294)",
            shape(1, 2, 1, 77, 201));
   return list.take();

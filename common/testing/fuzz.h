@@ -23,14 +23,14 @@ Spec random_spec(uint64_t seed, const FuzzLimits& limits);
 
 struct FuzzOptions {
   uint64_t seed = 1;
-  int64_t count = 1000;    // problems
-  double seconds = 1e9;    // stop after about this long
-  std::string variant;     // "": the first
+  int64_t count = 1000;  // problems
+  double seconds = 1e9;  // stop after about this long
+  std::string variant;   // "": the first
 };
 
 struct FuzzFailure {
-  uint64_t seed;     // of the problem that failed: random_spec(seed) makes it again
-  Spec found, small; // as drawn, and shrunk
+  uint64_t seed;      // of the problem that failed: random_spec(seed) makes it again
+  Spec found, small;  // as drawn, and shrunk
   int tile_row;
   std::string message;  // about the small one
 };

@@ -1,0 +1,32 @@
+#pragma once
+// The contract as Catch2 checks: what every stage's test.cpp calls.
+#include <functional>
+
+#include "common/harness/run.h"
+
+namespace fa2::testing {
+
+/// Calls `check` for every machine that can run the stage here (the simulator, and a GPU if there
+/// is one), every variant, and every distinct row of its tile table.
+void for_each_kernel(
+    const char* stage,
+    const std::function<void(Device&, const Stage&, const Variant&, int tile_row)>& check);
+
+/// The whole contract: shapes, masks, heads, strides, scales, inputs, NaN.
+void check_contract(const char* stage);
+
+/// The cases that users of attention kernels reported as broken, each under its name; on the
+/// simulator with the first tile only.
+void check_reported_cases(const char* stage);
+
+/// Same bits in any batch, with any number of OS threads and any order of simulated threads.
+void check_reproducible(const char* stage);
+
+/// Random problems for about this many seconds on each machine.
+void check_random_problems(const char* stage, double seconds);
+
+/// What a stage counts on the simulator for a correct run of this problem, with the first variant's
+/// `same` tile. `tile` (may be null) receives it.
+fa2_counters count(const char* stage, const Spec& spec, Tile* tile = nullptr);
+
+}  // namespace fa2::testing
