@@ -1,6 +1,7 @@
 #pragma once
 // The primitives on the simulator: the same names as in backend_cuda.h. Each takes the line it is
 // called from as a last, defaulted argument, and hands its work to common/sim.
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -91,14 +92,11 @@ inline void warp_barrier(Site site = Site::here()) { sim::warp_barrier(sim::all_
 
 // ---- Warp collectives ---------------------------------------------------------------------------
 
+/// `value` of the lane whose number differs in the bits of `lane_mask`.
 template <class R>
 R shuffle_xor(R value, int lane_mask, Site site = Site::here()) {
-  static_assert(sizeof(R) == 4);
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  bits = sim::shuffle_xor(sim::all_lanes, bits, lane_mask, site);
-  std::memcpy(static_cast<void*>(&value), &bits, 4);
-  return value;
+  return std::bit_cast<R>(
+      sim::shuffle_xor(sim::all_lanes, std::bit_cast<uint32_t>(value), lane_mask, site));
 }
 
 /// True in every lane if `condition` holds in some lane.
@@ -232,8 +230,7 @@ uint32_t pack2(float low, float high) {
 template <class T>
 void store2(gptr<T> to, uint32_t bits, Site site = Site::here()) {
   sim::Lane& lane = sim::lane_for_access();
-  lane.machine->global_access(lane, to.get(), to.home(), 4, 4, true, site);
-  std::memcpy(static_cast<void*>(to.get()), &bits, 4);
+  std::memcpy(lane.machine->global_access(lane, to.get(), to.home(), 4, 4, true, site), &bits, 4);
 }
 
 // ---- Launch -------------------------------------------------------------------------------------
@@ -259,3 +256,34 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
 }
 
 }  // namespace fa2::inline on_sim
+
+// ---- CUDA's own functions, for kernels that are written with them -------------------------------
+
+inline void __syncthreads(fa2::sim::Site site = fa2::sim::Site::here()) {
+  fa2::on_sim::block_barrier(site);
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, fa2::sim::Site site = fa2::sim::Site::here()) {
+  fa2::sim::warp_barrier(mask, site);
+}
+template <class R>
+R __shfl_xor_sync(unsigned mask, R value, int lane_mask,
+                  fa2::sim::Site site = fa2::sim::Site::here()) {
+  return std::bit_cast<R>(
+      fa2::sim::shuffle_xor(mask, std::bit_cast<uint32_t>(value), lane_mask, site));
+}
+template <class R>
+R __shfl_sync(unsigned mask, R value, int source, fa2::sim::Site site = fa2::sim::Site::here()) {
+  return std::bit_cast<R>(fa2::sim::shuffle(mask, std::bit_cast<uint32_t>(value), source, site));
+}
+inline unsigned __ballot_sync(unsigned mask, bool condition,
+                              fa2::sim::Site site = fa2::sim::Site::here()) {
+  return fa2::sim::ballot(mask, condition, site);
+}
+inline bool __any_sync(unsigned mask, bool condition,
+                       fa2::sim::Site site = fa2::sim::Site::here()) {
+  return fa2::sim::ballot(mask, condition, site) != 0;
+}
+inline bool __all_sync(unsigned mask, bool condition,
+                       fa2::sim::Site site = fa2::sim::Site::here()) {
+  return fa2::sim::ballot(mask, !condition, site) == 0;
+}

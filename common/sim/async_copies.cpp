@@ -99,7 +99,8 @@ Mbarrier& Machine::mbarrier_at(Lane& lane, uint32_t address, uint32_t array, con
                     .array = array_of(array).name,
                     .offset = int64_t{address} - array_of(array).begin,
                     .fix = "put block_barrier() behind mbarrier_init()"};
-      describe_other(report, conflict.other, conflict.other_site);
+      describe_other(report, lanes_[conflict.other % static_cast<uint32_t>(threads_)]);
+      report.other_at(conflict.other_site);
       fail(lane, std::move(report));
     }
     return mbarrier;

@@ -64,7 +64,7 @@ void execute_ballot(Warp& warp, uint32_t lanes) {
     static_cast<VoteOperands*>(warp.operands[lane.index])->result = result;
   });
 }
-constexpr Operation ballot_operation{"a vote", false, false, execute_ballot};
+constexpr Operation ballot_operation{"vote", false, false, execute_ballot};
 
 // ---- ldmatrix -----------------------------------------------------------------------------------
 

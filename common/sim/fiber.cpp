@@ -8,6 +8,7 @@
 #include <utility>
 
 #if FA2_FIBER_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if FA2_FIBER_TSAN
@@ -72,6 +73,7 @@ void Context::start(char* bottom, char* top, std::function<Context*()> body) {
   stack.size = static_cast<size_t>(top - bottom);
 #if FA2_FIBER_ASAN
   bottom_ = bottom, bytes_ = stack.size;
+  __asan_unpoison_memory_region(bottom, stack.size);  // a dropped fiber left its frames there
 #endif
 #if FA2_FIBER_TSAN
   tsan_fiber_ = __tsan_create_fiber(0), tsan_owned_ = true;

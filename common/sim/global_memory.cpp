@@ -12,8 +12,8 @@ const GlobalArray* Machine::find_global(const void* address) {
   return nullptr;
 }
 
-void Machine::global_access(Lane& lane, const void* address, const GlobalArray* home,
-                            uint32_t bytes, uint32_t alignment, bool write, Site site) {
+std::byte* Machine::global_access(Lane& lane, const void* address, const GlobalArray* home,
+                                  uint32_t bytes, uint32_t alignment, bool write, Site site) {
   step(lane, site);
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const auto what = [&] {
@@ -76,6 +76,7 @@ void Machine::global_access(Lane& lane, const void* address, const GlobalArray* 
     fail(lane, report(rule::read_only, home->name + " is an input of the kernel",
                       "write to O, LSE or the workspace"));
   (write ? counters.global_store_bytes : counters.global_load_bytes) += bytes;
+  return static_cast<std::byte*>(const_cast<void*>(address));
 }
 
 }  // namespace fa2::sim

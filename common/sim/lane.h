@@ -72,6 +72,7 @@ struct Warp {
   uint32_t exists = 0;   // their bits
   uint32_t exited = 0;   // lanes that have returned
   uint32_t waiting = 0;  // lanes in a collective
+  uint32_t partial = 0;  // those of them whose mask is not the full one
   uint32_t full = 0;     // lanes whose log is full
   uint32_t ready = 0;    // by turn, not by lane
   uint8_t lane_of_turn[warp_size];

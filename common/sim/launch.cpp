@@ -16,7 +16,10 @@ namespace fa2::sim {
 /// counted; sums of integers do not depend on who ran which block.
 class GridRun {
  public:
-  GridRun(Session& session, const Launch& launch) : session_(session), launch_(launch) {}
+  GridRun(Session& session, const Launch& launch)
+      : session_(session),
+        launch_(launch),
+        watchdog_(session.config().stall_seconds, launch.kernel) {}
 
   void run() {
     const int workers = worker_count();
@@ -43,7 +46,9 @@ class GridRun {
   }
 
   void work(Machine& machine) {
+    const SignalStack signal_stack;
     machine.begin_launch(launch_);
+    watchdog_.watch(machine);
     fa2_counters sum{};
     for (;;) {
       const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
@@ -60,6 +65,7 @@ class GridRun {
       }
       break;
     }
+    watchdog_.unwatch(machine);
     const std::lock_guard lock(mutex_);
 #define FA2_ADD(name, meaning) sum_.name += sum.name;
     FA2_COUNTERS(FA2_ADD)
@@ -68,6 +74,8 @@ class GridRun {
 
   Session& session_;
   const Launch& launch_;
+  const FaultHandlers fault_handlers_;
+  Watchdog watchdog_;
   std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> first_bad_{std::numeric_limits<uint64_t>::max()};
   std::mutex mutex_;  // guards what follows

@@ -1,6 +1,7 @@
 #include "common/sim/machine.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -33,13 +34,11 @@ void fill_order(uint8_t* order, int count, Order kind, uint64_t& random) {
 
 }  // namespace
 
-Machine::Machine() = default;
+Machine::Machine() : emergency_stack_(std::make_unique<char[]>(emergency_bytes)) {}
 Machine::~Machine() = default;
 
 void Machine::begin_launch(const Launch& launch) {
   launch_ = &launch;
-  const Config& config = launch.session->config();
-  step_limit_ = config.step_limit;
   threads_ = launch.threads();
   if (threads_ > lane_capacity_) {
     lanes_ = std::make_unique<Lane[]>(static_cast<size_t>(threads_));
@@ -83,7 +82,9 @@ bool Machine::run_block(uint64_t number) {
   const Config& config = launch_->session->config();
   random_ = config.seed * 0x100000001b3u + number;
 
-  steps_.store(0, std::memory_order_relaxed);
+  steps_.store(steps() + 1, std::memory_order_relaxed);  // a block is progress, too
+  last_step_ = steps() + config.step_limit;
+  stall_attempts_ = 0;
   report_.reset();
   counters = {};
   counters.blocks = 1;
@@ -100,7 +101,7 @@ bool Machine::run_block(uint64_t number) {
   shadow_.begin_block();
   fill_order(warp_order_.data(), static_cast<int>(warps_.size()), config.order, random_);
   for (Warp& warp : warps_) {
-    warp.exited = warp.waiting = warp.full = warp.ready = 0;
+    warp.exited = warp.waiting = warp.partial = warp.full = warp.ready = 0;
     uint8_t order[warp_size];
     fill_order(order, warp_size, config.order, random_);
     for (uint8_t turn = 0; turn < warp_size; ++turn) {
@@ -200,13 +201,14 @@ void Machine::schedule() {
     Lane& lane = warp->next_after(warp_size - 1);
     running = &lane;
     Context::switch_to(scheduler_, lane.context);
+    running = nullptr;
   }
-  running = nullptr;
 }
 
 void Machine::fail_endless(Lane& lane) {
   fail(lane, {.rule = rule::endless,
-              .summary = "the block has executed " + std::to_string(step_limit_) +
+              .summary = "the block has executed " +
+                         std::to_string(launch_->session->config().step_limit) +
                          " primitives and is still running",
               .action = "was",
               .fix = "look at the loop around this line: does its condition ever become false? (A "
@@ -237,13 +239,39 @@ void Machine::fail(Lane& lane, Report report) {
   std::terminate();  // nobody comes back here
 }
 
-void Machine::describe_other(Report& report, uint32_t other, Site site) const {
-  report.has_other = true;
-  report.other_thread = lanes_[other % static_cast<uint32_t>(threads_)].thread;
-  report.other_at(site);
+void Machine::abandon_running() {
+  Lane& lane = *this_lane();
+  Machine& machine = *lane.machine;
+  const auto [signal, address] = machine.fault_;
+  Report report{.rule = rule::crash, .action = "was in or behind its operation"};
+  if (signal == SIGURG) {
+    report.rule = rule::endless;
+    report.summary = "a thread computes on and on without reading, writing or waiting for anything";
+    report.fix = "look at the loop behind this line: does its condition ever become false?";
+  } else if (signal == SIGFPE) {
+    report.summary = "an integer was divided by zero (a GPU returns an unspecified number)";
+    report.fix = "look for / and % behind this line whose right side can be 0";
+  } else if (machine.stacks_->guard_of(reinterpret_cast<const void*>(address)) >= 0) {
+    report.summary = "the thread's stack of " + std::to_string(Stacks::usable_bytes() / 1024) +
+                     " KiB overflowed, or an index ran out of an array in registers";
+    report.fix = "look for endless recursion, a very large local array, or an index past its end";
+  } else {
+    report.summary = "the thread used a bad address (signal " + std::to_string(signal) + ")";
+    report.fix =
+        "look for an index past the end of an array in registers, or for a plain pointer: "
+        "memory belongs behind gptr and sptr";
+  }
+  machine.fail(lane, std::move(report));
 }
 
-Report Machine::deadlock_report() {
+void Machine::describe_other(Report& report, const Lane& other) {
+  report.has_other = true;
+  report.other_thread = other.thread;
+  report.other_at(other.site);
+}
+
+Report Machine::deadlock_report() const {
+  if (std::optional<Report> masks = mask_report()) return *std::move(masks);
   // Threads that wait for the same thing at the same line are one note.
   std::map<std::string, std::vector<int>> waiting;
   const Lane* somebody = nullptr;

@@ -9,6 +9,7 @@
 #include "common/harness/counters.h"
 #include "common/sim/banks.h"
 #include "common/sim/clocks.h"
+#include "common/sim/faults.h"
 #include "common/sim/fiber.h"
 #include "common/sim/finding.h"
 #include "common/sim/lane.h"
@@ -65,7 +66,7 @@ class Machine {
     lane.site = site;
     const uint64_t steps = steps_.load(std::memory_order_relaxed) + 1;
     steps_.store(steps, std::memory_order_relaxed);
-    if (steps > step_limit_) [[unlikely]]
+    if (steps > last_step_) [[unlikely]]
       fail_endless(lane);
   }
   /// Stops the block with a mistake of `lane`; fills in what the report lacks. Does not return.
@@ -86,8 +87,9 @@ class Machine {
   void count_matrices(uint32_t array, uint32_t wavefronts);
 
   const GlobalArray* find_global(const void* address);
-  void global_access(Lane& lane, const void* address, const GlobalArray* home, uint32_t bytes,
-                     uint32_t alignment, bool write, Site site);
+  /// Checks and counts one access of a lane; returns `address`.
+  std::byte* global_access(Lane& lane, const void* address, const GlobalArray* home, uint32_t bytes,
+                           uint32_t alignment, bool write, Site site);
 
   void copy_async(Lane& lane, uint32_t to, uint32_t array, const void* from,
                   const GlobalArray* home, bool valid, Site site);
@@ -102,8 +104,11 @@ class Machine {
   const Index3& block() const { return block_; }
   fa2_counters counters{};  // of the current block
 
-  // ---- Read by the watchdog of another OS thread ----
+  // ---- For faults.cpp ----
+  /// Primitives executed so far; read by the watchdog on another OS thread.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+  /// Ends the block of the lane that was interrupted by a fault; called instead of its code.
+  [[noreturn]] static void abandon_running();
 
  private:
   friend struct Faults;
@@ -117,7 +122,8 @@ class Machine {
   void check_partners(Lane& lane);
   void complete_collectives(Warp& warp);
   [[noreturn]] void fail_endless(Lane& lane);
-  Report deadlock_report();
+  Report deadlock_report() const;
+  std::optional<Report> mask_report() const;
   void complete(Report& report, const Lane* lane) const;
 
   std::string element(const SharedArray& array, int64_t address) const;
@@ -125,7 +131,7 @@ class Machine {
   void check_bounds(Lane& lane, uint32_t address, uint32_t array, uint32_t bytes, const char* verb);
   void fail_conflict(Lane& lane, const Conflict& conflict, uint32_t address, uint32_t array,
                      uint32_t bytes, const char* verb);
-  void describe_other(Report& report, uint32_t other, Site site) const;
+  static void describe_other(Report& report, const Lane& other);
   void land(Lane& lane, AsyncCopy& copy, uint32_t writer, uint32_t clock);
   Mbarrier& mbarrier_at(Lane& lane, uint32_t address, uint32_t array, const char* verb, Site site);
   void count_mbarrier_arrival(Mbarrier& mbarrier);
@@ -133,8 +139,8 @@ class Machine {
 
   const Launch* launch_ = nullptr;
   Index3 block_{};
-  uint64_t step_limit_ = 0;
-  std::atomic<uint64_t> steps_{0};  // written by this thread only
+  uint64_t last_step_ = 0;          // of the current block
+  std::atomic<uint64_t> steps_{0};  // over all blocks; written by this thread only
   std::optional<Report> report_;
 
   std::unique_ptr<Stacks> stacks_;
@@ -157,6 +163,14 @@ class Machine {
   Shadow shadow_{clocks_};
   std::vector<Mbarrier> mbarriers_;
   const GlobalArray* last_global_ = nullptr;
+
+  // Of a fiber that is taken away from its kernel: why, and a stack to say so on.
+  static constexpr size_t emergency_bytes = 64 * 1024;
+  std::unique_ptr<char[]> emergency_stack_;
+  Fault fault_;
+  std::atomic<uint64_t> stalled_at_{0};
+  int stall_attempts_ = 0;
+  uintptr_t code_begin_ = 0, code_end_ = 0;
 };
 
 }  // namespace fa2::sim

@@ -15,7 +15,7 @@ void Machine::block_barrier(Lane& lane, Site site) {
                   .fix =
                       "every thread must reach the same block_barrier(): move it out of the if, "
                       "or make the condition the same for the whole block"};
-    describe_other(report, static_cast<uint32_t>(first_at_barrier_->id), first_at_barrier_->site);
+    describe_other(report, *first_at_barrier_);
     fail(lane, std::move(report));
   }
   if (at_barrier_++ == 0) first_at_barrier_ = &lane;
@@ -47,7 +47,7 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
   warp.operands[lane.index] = operands;
   // The usual case, fast: the whole warp meets on one line.
   constexpr uint32_t everybody = 0xffffffffu;
-  if (mask == everybody && warp.alive() == everybody) {
+  if (mask == everybody && warp.alive() == everybody && warp.partial == 0) {
     if (warp.waiting != 0) {
       const Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
       if (first.operation != &operation || first.mask != mask || first.site != site)
@@ -63,40 +63,62 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
   }
   check_partners(lane);
   warp.waiting |= 1u << lane.index;
+  if (mask != everybody) warp.partial |= 1u << lane.index;
   warp.ready &= ~(1u << lane.turn);
   complete_collectives(warp);
   if ((warp.waiting >> lane.index & 1) != 0) pause(lane);
 }
 
-// Whoever waits for this lane, or is waited for by it, must be in the same collective.
+// Lanes that name each other in one mask must be in the same collective. (With another mask a lane
+// may come here later: if it never does, that is found when nobody can go on.)
 void Machine::check_partners(Lane& lane) {
   Warp& warp = *lane.warp;
-  const uint32_t bit = 1u << lane.index;
   const std::string name = lane.operation->name;
-  if ((lane.mask & bit) == 0)
+  if ((lane.mask >> lane.index & 1) == 0)
     fail(lane,
          {.rule = rule::wrong_mask,
           .summary = "a lane calls " + name + " with a mask that does not name the lane itself",
           .action = "called it",
           .fix = "use the full mask 0xffffffff, and let all 32 lanes call it"});
-  for (uint32_t rest = warp.waiting; rest != 0; rest &= rest - 1) {
+  for (uint32_t rest = warp.waiting & lane.mask; rest != 0; rest &= rest - 1) {
     const Lane& other = warp.lanes[std::countr_zero(rest)];
-    if ((other.mask & bit) == 0 && (lane.mask >> other.index & 1) == 0) continue;  // another group
-    const bool same_line = lane.operation->any_line || other.site == lane.site;
-    if (other.operation == lane.operation && other.mask == lane.mask && same_line) continue;
-    const bool masks = other.operation == lane.operation && same_line;
+    if (other.mask != lane.mask) continue;
+    if (other.operation == lane.operation && (lane.operation->any_line || other.site == lane.site))
+      continue;
     Report report{
-        .rule = masks ? rule::wrong_mask : rule::collective,
-        .summary = masks ? "lanes of one warp call " + name + " with different masks"
-                         : "lanes of one warp are in different collectives",
+        .rule = rule::collective,
+        .summary = "lanes of one warp are in different collectives",
         .action = "called " + name,
         .other_action = "waits in " + std::string(other.operation->name),
         .fix =
             "all lanes of a warp must call the same collective on the same line: move it out of "
             "the if, and compute the operands inside"};
-    describe_other(report, static_cast<uint32_t>(other.id), other.site);
+    describe_other(report, other);
     fail(lane, std::move(report));
   }
+}
+
+// Nobody can go on. Is that because two lanes of a warp wait for each other with different masks?
+std::optional<Report> Machine::mask_report() const {
+  for (const Warp& warp : warps_)
+    for (uint32_t rest = warp.waiting; rest != 0; rest &= rest - 1) {
+      const Lane& lane = warp.lanes[std::countr_zero(rest)];
+      for (uint32_t others = warp.waiting & lane.mask; others != 0; others &= others - 1) {
+        const Lane& other = warp.lanes[std::countr_zero(others)];
+        if (other.mask == lane.mask) continue;
+        Report report{.rule = rule::wrong_mask,
+                      .summary = "lanes of one warp wait for each other with different masks",
+                      .action = "waits in " + std::string(lane.operation->name),
+                      .other_action = "waits in " + std::string(other.operation->name),
+                      .fix =
+                          "all lanes that a mask names must call the collective with that mask: "
+                          "use the full mask 0xffffffff"};
+        describe_other(report, other);
+        complete(report, &lane);
+        return report;
+      }
+    }
+  return std::nullopt;
 }
 
 // Executes the collectives whose lanes are all there.
@@ -115,19 +137,22 @@ void Machine::complete_collectives(Warp& warp) {
                         "collective; make the block a multiple of 32 threads"};
       if (other < warp.size) {
         report.other_action = "has exited; its last operation was";
-        describe_other(report, static_cast<uint32_t>(warp.lanes[other].id), warp.lanes[other].site);
+        describe_other(report, warp.lanes[other]);
       } else {
         report.notes.push_back("the warp has only " + std::to_string(warp.size) + " threads");
       }
       fail(first, std::move(report));
     }
-    const uint32_t expected = first.mask & warp.alive();
-    groups &= ~first.mask;
-    if ((warp.waiting & expected) != expected) continue;
-    if (expected == warp.alive()) zip_logs(warp, banks_);
-    warp.waiting &= ~expected;
-    operation.execute(warp, expected);
-    for (uint32_t rest = expected; rest != 0; rest &= rest - 1)
+    uint32_t group = 0;  // who is there with this mask
+    for (uint32_t rest = groups & first.mask; rest != 0; rest &= rest - 1)
+      if (warp.lanes[std::countr_zero(rest)].mask == first.mask) group |= rest & (0u - rest);
+    groups &= ~group;
+    if (group != (first.mask & warp.alive())) continue;
+    if (group == warp.alive()) zip_logs(warp, banks_);
+    warp.waiting &= ~group;
+    warp.partial &= ~group;
+    operation.execute(warp, group);
+    for (uint32_t rest = group; rest != 0; rest &= rest - 1)
       warp.set_ready(warp.lanes[std::countr_zero(rest)]);
   }
 }

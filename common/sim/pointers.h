@@ -103,15 +103,18 @@ class GlobalElement : public Element<GlobalElement<T>, std::remove_const_t<T>> {
   friend Element<GlobalElement<T>, Value>;
   Value load() const {
     Lane& lane = lane_for_access();
-    lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), false, site_);
     Value value;
-    std::memcpy(&value, pointer_, sizeof(T));
+    std::memcpy(
+        &value,
+        lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), false, site_),
+        sizeof(T));
     return value;
   }
   void store(Value value) const {
     Lane& lane = lane_for_access();
-    lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), true, site_);
-    std::memcpy(const_cast<Value*>(pointer_), &value, sizeof(T));
+    std::memcpy(
+        lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), true, site_),
+        &value, sizeof(T));
   }
 
   T* pointer_;

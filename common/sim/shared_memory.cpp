@@ -85,7 +85,7 @@ void Machine::fail_conflict(Lane& lane, const Conflict& conflict, uint32_t addre
                 .array = a.name,
                 .offset = int64_t{address} - a.begin};
   if (conflict.kind != Conflict::unwritten)
-    describe_other(report, conflict.other, conflict.other_site);
+    describe_other(report, other), report.other_at(conflict.other_site);
   const bool same_warp = other.warp == lane.warp;
   const std::string barrier =
       same_warp ? "warp_barrier() (both threads are in one warp)" : "block_barrier()";
@@ -93,8 +93,7 @@ void Machine::fail_conflict(Lane& lane, const Conflict& conflict, uint32_t addre
     case Conflict::unwritten:
       report.rule = rule::unwritten;
       report.summary = "nobody has written this element in this block";
-      report.fix =
-          "write it first (all threads' parts, padding too), then put a barrier, then read";
+      report.fix = "write it first, padding too, and put a barrier between the write and this read";
       break;
     case Conflict::in_flight:
       report.rule = rule::in_flight;

@@ -3,8 +3,8 @@
 
 namespace fa2::sim {
 
-/// The readable name of the function at this address, without its parameters; "" if the program has
-/// no symbol for it.
+/// The readable name of the function at this address, as its source has it: without namespaces and
+/// parameters; "" if the program has no symbol for it.
 std::string symbol_name(const void* function);
 
 }  // namespace fa2::sim
