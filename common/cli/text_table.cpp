@@ -109,7 +109,11 @@ std::string Table::markdown() const {
     for (const auto& cell : cells) line += " " + markdown_cell(cell) + " |";
     return line + "\n";
   };
-  std::string out = row_of(heads) + "|---|";
+  std::vector<std::string> one_line = heads;
+  for (auto& head : one_line) {  // "wave-\nfronts" was divided for the terminal only
+    for (size_t at; (at = head.find("-\n")) != head.npos;) head.erase(at, 2);
+  }
+  std::string out = row_of(one_line) + "|---|";
   for (size_t c = 1; c < heads.size(); ++c) out += "---:|";
   out += "\n";
   for (const auto& row : rows) out += row_of(row);

@@ -56,12 +56,15 @@ Machine choose_machine(const Options& o) {
   if (o.backend == "sim" || !o.gpu.empty()) {
     return {make_device(device_options(o, Backend::sim)), ""};
   }
-  try {
-    return {make_device(device_options(o, Backend::cuda)), ""};
-  } catch (const Failure& why) {
-    return {make_device(device_options(o, Backend::sim)),
-            std::string("No GPU is used: ") + why.what()};
+  std::string why = "this program was built for the simulator only.";
+  if (!stages(Backend::cuda).empty()) {
+    try {
+      return {make_device(device_options(o, Backend::cuda)), ""};
+    } catch (const Failure& failure) {
+      why = failure.what();
+    }
   }
+  return {make_device(device_options(o, Backend::sim)), "No GPU is used: " + why};
 }
 
 const char* backend_name(const Device& device) { return name_of(device.info().backend); }

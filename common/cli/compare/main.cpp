@@ -1,5 +1,6 @@
 // fa2-compare: runs every stage on the same problems, checks each, and shows what each change
 // moved.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ struct Display {
   View view;
 
   explicit Display(const Options& o, bool simulator) {
-    if (simulator) recorded = read_recorded_times(o.gpu.empty() ? "h200" : o.gpu);
+    if (simulator)
+      recorded = read_recorded_times(recorded_folder(), o.gpu.empty() ? "h200" : o.gpu);
     view = {cli::terminal_width(), cli::charset_of_environment(),
             recorded.empty() ? nullptr : &recorded};
   }
@@ -39,6 +41,15 @@ void say(const Options& o, const std::string& text) {
   std::fflush(stdout);
 }
 
+/// A line for those who would wonder whether it hangs; empty for a short run.
+std::string duration_line(const std::vector<Shape>& shapes, size_t rows_per_shape, int threads) {
+  double seconds = 0;
+  for (const Shape& s : shapes) seconds += simulator_seconds(s);
+  const double minutes = seconds * static_cast<double>(rows_per_shape) / std::max(threads, 1) / 60;
+  if (minutes < 2) return {};
+  return "This takes the simulator about " + cli::number(minutes) + " minutes.\n";
+}
+
 Results run(const Options& o, const Display& display, const Machine& machine,
             const std::vector<Shape>& shapes, const std::vector<Entry>& entries) {
   Results results;
@@ -48,8 +59,11 @@ Results run(const Options& o, const Display& display, const Machine& machine,
   const std::string line = environment_line(results.environment, backend_name(*machine.device));
   say(o, cli::wrap(line, display.view.width) + "\n\n");
 
-  const size_t steps = shapes.size() * o.dtypes.size() * o.tile_modes.size() * entries.size();
-  cli::Progress progress(static_cast<int>(steps), o.quiet);
+  const size_t rows_per_shape = o.dtypes.size() * o.tile_modes.size() * entries.size();
+  if (results.environment.threads > 0) {  // the simulator
+    say(o, duration_line(shapes, rows_per_shape, results.environment.threads));
+  }
+  cli::Progress progress(static_cast<int>(shapes.size() * rows_per_shape), o.quiet);
   Listener listener;
   listener.step = [&](const std::string& what) { progress.step(what); };
   listener.group_is_done = [&](const std::vector<Record>& rows) {

@@ -11,17 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// notes/results of the repository that holds the running program; empty if there is none.
-fs::path results_folder() {
-  std::error_code error;
-  for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path();
-       at = at.parent_path()) {
-    const fs::path folder = at.parent_path() / "notes" / "results";
-    if (fs::is_directory(folder, error)) return folder;
-  }
-  return {};
-}
-
 bool comparable(const Record& time, const Record& r) {
   return time.time_ms && time.outcome == Outcome::right && time.backend == "cuda" &&
          time.shape.d == r.shape.d && time.shape.causal == r.shape.causal &&
@@ -50,11 +39,20 @@ const Record* nearest(const Group& group, const RecordedTimes& times) {
 
 }  // namespace
 
-RecordedTimes read_recorded_times(const std::string& gpu_key) {
-  const fs::path folder = results_folder();
-  if (folder.empty()) return {};
+std::string recorded_folder() {
+  std::error_code error;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path();
+       at = at.parent_path()) {
+    const fs::path folder = at.parent_path() / "notes" / "results";
+    if (fs::is_directory(folder, error)) return folder.string();
+  }
+  return {};
+}
+
+RecordedTimes read_recorded_times(const std::string& folder, const std::string& gpu_key) {
+  std::error_code none;  // a folder that cannot be read has no times
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

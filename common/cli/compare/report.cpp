@@ -124,10 +124,11 @@ std::string markdown_report(const Results& results, const View& view) {
   for (const Group& group : groups_of(results.records)) {
     const Section s = section_of(group, view);
     out += "\n## " + s.title + "\n\n" + s.table.markdown();
-    for (const auto& note : s.notes) out += "\n- " + cli::wrap(note, 1 << 20, 2) + "\n";
+    if (!s.notes.empty()) out += "\n";
+    for (const auto& note : s.notes) out += "- " + cli::wrap(note, 1 << 20, 2) + "\n";
     if (!s.changes.empty()) out += "\n### What each change moved\n";
     for (const auto& change : s.changes) {
-      out += "\n" + change.title + "\n\n" + change.moved.markdown();
+      out += "\n#### " + change.title + "\n\n" + change.moved.markdown();
       out += "\nNot moved: " + change.unchanged + "\n";
     }
   }

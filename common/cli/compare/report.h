@@ -54,9 +54,12 @@ std::string group_text(const Group& group, const View& view);
 /// Everything as Markdown.
 std::string markdown_report(const Results& results, const View& view);
 
-/// The times of notes/results in the repository that this program was built in: of the GPU with
-/// this key if there is a file of its own, else of the first file. None without such files.
-RecordedTimes read_recorded_times(const std::string& gpu_key);
+/// notes/results of the repository that the running program was built in; empty if there is none.
+std::string recorded_folder();
+
+/// The times in a folder of result files: those of the GPU with this key if it has a file of its
+/// own (h200.json), else of the first file that has any. None without such files.
+RecordedTimes read_recorded_times(const std::string& folder, const std::string& gpu_key);
 
 /// The recorded time of a stage for the shape nearest to the group's; nullptr if there is none. All
 /// stages of a group get the same shape.

@@ -9,7 +9,7 @@
 namespace fa2::compare {
 namespace {
 
-constexpr double simulator_rate = 3e8;  // B H Nq Nk d per second on one core, measured
+constexpr double simulator_rate = 1e8;  // B H Nq Nk d per second on one core, measured
 constexpr double day = 24 * 3600;
 
 std::vector<Shape> simulator_defaults() {

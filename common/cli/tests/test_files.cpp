@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/cli/compare/report.h"
 #include "common/cli/output_files.h"
 #include "common/cli/tests/records.h"
 #include "common/testing/catch.h"
@@ -69,6 +71,28 @@ TEST_CASE("a folder is made, and one that cannot be is one sentence") {
   CHECK(files_in(folder.path / "deep/er") == 0);
   write_files(folder.path, {{"file", ""}});
   CHECK(mentions([&] { prepare_folder((folder.path / "file/below").string()); }, "Cannot write"));
+}
+
+/// The JSON of one record.
+std::string results_of(const fa2::compare::Record& record) {
+  fa2::compare::Results results;
+  results.records = {record};
+  return to_json(results).dump();
+}
+
+TEST_CASE("recorded times: the GPU's own file, else the first that has times") {
+  using namespace fa2::compare;
+  Folder folder;
+  const std::string path = folder.path.string();
+  CHECK(read_recorded_times(path, "h200").empty());
+  CHECK(read_recorded_times(path + "/missing", "h200").empty());
+  write_files(path, {{"a.json", "{ this is no JSON"},
+                     {"b.json", results_of(testing::counted("stage2_fa1", 2))},
+                     {"c.json", results_of(testing::timed("stage2_fa1", 2, 1.0))},
+                     {"h200.json", results_of(testing::timed("stage2_fa1", 2, 2.0))}});
+  REQUIRE(read_recorded_times(path, "l4").size() == 1);
+  CHECK(read_recorded_times(path, "l4")[0].time_ms == 1.0);
+  CHECK(read_recorded_times(path, "h200")[0].time_ms == 2.0);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ def largest_group(records: list[dict]) -> list[dict]:
 
 
 def parent_of(row: dict, rows: list[dict]) -> dict | None:
-    """The row that `row` is one change away from: its stage's first variant, or the stage before"""
+    """The row that `row` is one change from: its stage's first variant, or the stage before."""
     nearest = None
     for other in rows:
         if other is row:
