@@ -52,7 +52,7 @@ std::vector<Real> logits(const Problem& p, const std::vector<float>& q, const Ke
   std::vector<Real> x(n, Real(0));
   for (size_t c = 0; c < kv.d; ++c) {
     const Real q_c = q[c];
-    const float* k = &kv.K_transposed[c * kv.Nk];
+    const float* k = kv.K_transposed.data() + c * kv.Nk;
     for (size_t j = 0; j < n; ++j) x[j] += q_c * static_cast<Real>(k[j]);
   }
   for (Real& value : x) {
@@ -73,7 +73,7 @@ std::vector<float> evaluate_in_16_bits(const Problem& p, const std::vector<float
   std::vector<float> O(kv.d, 0.f);
   for (size_t j = 0; j < n; ++j) {
     const float weight = rounded(p.dtype, P[j] / l);
-    const float* v = &kv.V[j * kv.d];
+    const float* v = kv.V.data() + j * kv.d;
     for (size_t c = 0; c < kv.d; ++c) O[c] += weight * v[c];
   }
   for (float& o : O) o = rounded(p.dtype, o);
@@ -91,7 +91,7 @@ Sums sum_over_keys(const std::vector<double>& P, const KeysAndValues& kv) {
   const size_t d = kv.d;
   Sums sums{std::vector<double>(d), std::vector<double>(d), std::vector<double>(d)};
   for (size_t j = 0; j < P.size(); ++j) {
-    const float* v = &kv.V[j * d];
+    const float* v = kv.V.data() + j * d;
     const double p = P[j];
     for (size_t c = 0; c < d; ++c) {
       const double pv = p * v[c];

@@ -22,7 +22,7 @@ struct Reference {
   std::vector<double> O_tolerance;  // largest allowed |error| of any element of the row
   std::vector<double> LSE_tolerance;
 
-  const double* O_row(size_t n) const { return &O[n * static_cast<size_t>(d)]; }
+  const double* O_row(size_t n) const { return O.data() + n * static_cast<size_t>(d); }
 };
 
 /// Computes the reference on all cores.
