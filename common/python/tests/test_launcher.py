@@ -70,7 +70,7 @@ def test_diff_shows_the_change_only(clone):
 def test_first_run_sets_up_then_runs_and_the_second_only_runs(clone):
     done = clone.run("compare", "--seqlen", "64")
     assert done.returncode == 0, done.stderr
-    assert clone.calls() == ["configure sim", f"build {clone.root}/build/sim", "compare --seqlen 64"]
+    assert clone.calls() == ["configure sim", f"build {clone.root}/build/sim", "compare --seqlen 64 --backend sim"]
     assert "the table" in done.stdout and "picture in" in done.stdout
     assert "running on the simulator: no NVIDIA GPU" in done.stderr
     for step in ("configure (sim)", "build (sim)"):
@@ -79,7 +79,7 @@ def test_first_run_sets_up_then_runs_and_the_second_only_runs(clone):
 
     start = time.monotonic()
     again = clone.run("compare", "--seqlen", "64")
-    assert again.returncode == 0 and clone.calls()[3:] == ["compare --seqlen 64"]
+    assert again.returncode == 0 and clone.calls()[3:] == ["compare --seqlen 64 --backend sim"]
     assert "configure" not in again.stderr and "build" not in again.stderr
     assert time.monotonic() - start < 2  # two Pythons and a shell on a busy machine
 

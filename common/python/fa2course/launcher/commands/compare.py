@@ -51,6 +51,8 @@ def run(arguments: list[str]) -> int:
     out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
     if not value_of("--out", arguments) and Path.cwd() != paths.ROOT:
         arguments = [*arguments, "--out", str(out)]
+    if backend is None and preset == "sim":
+        arguments = [*arguments, "--backend", "sim"]  # the reason has been said
     status = process.run_foreground(
         [str(paths.preset_dir(preset) / "bin" / "fa2-compare"), *arguments])
     if status in (0, 1) and python and (out / "compare.json").exists():
