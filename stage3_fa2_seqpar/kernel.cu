@@ -1,22 +1,23 @@
 // Stage 2: FlashAttention-1. S and P never reach global memory.
 //
 // The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so O
-// is right after every tile and S only ever exists one Br x Bc tile at a time.
+// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
+// O is right after every tile and S only ever exists one Br x Bc tile at a time.
 //
 //   for each q tile i (last first):                               one block per (batch, head)
 //     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of share w
-//       m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared memory
-//       l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise
-//       O = (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//       S = Q_i K_j^T                                             warp w: all rows, columns of
+//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
+//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
+//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
 //
 // Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global memory;
-// `compare --variants` has that order too), and its code reduced inside a quad by shuffles before
-// going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows it.
+// Against FA1 as published: its loops are the other way around (K and V outside, O in global
+// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
+// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
+// it.
 //
 // Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
 // 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
@@ -32,12 +33,12 @@ struct Layout {
   __host__ __device__ constexpr Layout(int d, Tile t)
       : Q(0),
         KV(Q + t.Br * d * 2),
-        partial(KV + 2 * t.Bc * d * 2),          // [Br][4 warps]: one max or sum per lane of a row
-        m(partial + t.Br * 4 * t.warps * 4),     // [Br]: the row maxima
-        l(m + t.Br * 4),                         // [Br]: the row sums
-        f_O(l + t.Br * 4),                       // [Br]: factors of the old O
-        f_P(f_O + t.Br * 4),                     // [Br]: factors of P V
-        partial_O(f_P + t.Br * 4),               // [warps][warps - 1] slices of Br / warps x 16
+        partial(KV + kv_bytes(d, t)),         // [Br][4 warps]: one max or sum per lane of a row
+        m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
+        l(m + t.Br * 4),                      // [Br]: the row sums
+        f_O(l + t.Br * 4),                    // [Br]: factors of the old O
+        f_P(f_O + t.Br * 4),                  // [Br]: factors of P V
+        partial_O(f_P + t.Br * 4),            // [warps][warps - 1] slices of Br / warps x 16
         bytes(partial_O + (t.warps - 1) * t.Br * 16 * 4) {}
 };
 
@@ -49,12 +50,13 @@ constexpr TileRow tiles[] = {
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
-/// Of a slice of P V, every warp keeps the rows that it owns and gives the others to their owners, as
-/// float4 in fragment order: lane after lane, so that no two lanes share a bank.
+/// Of a slice of P V, every warp keeps the rows that it owns and gives the others to their owners,
+/// as float4 in fragment order: lane after lane, so that no two lanes share a bank.
 template <int warps, int M16, int own_M16>
 __device__ __forceinline__ void send_partials(const Fragment<O_tag, M16, 2>& PV,
                                               Fragment<O_tag, own_M16, 2>& own,
                                               sptr<float4_t> partial_O) {
+  const int lane = recomputed(lane_id());
   UNROLL for (int to = 0; to < warps; ++to) {
     const int from = warp_id() < to ? warp_id() : warp_id() - 1;
     UNROLL for (int b = 0; b < 2 * own_M16; ++b) {
@@ -62,7 +64,7 @@ __device__ __forceinline__ void send_partials(const Fragment<O_tag, M16, 2>& PV,
       if (to == warp_id()) {
         UNROLL for (int k = 0; k < 4; ++k) own.block[b / 2][b % 2][k] = e[k];
       } else {
-        partial_O[((to * (warps - 1) + from) * 2 * own_M16 + b) * 32 + lane_id()] =
+        partial_O[((to * (warps - 1) + from) * 2 * own_M16 + b) * 32 + lane] =
             float4_t{e[0], e[1], e[2], e[3]};
       }
     }
@@ -73,9 +75,9 @@ __device__ __forceinline__ void send_partials(const Fragment<O_tag, M16, 2>& PV,
 template <int warps, int own_M16>
 __device__ __forceinline__ void add_partials(Fragment<O_tag, own_M16, 2>& own,
                                              sptr<float4_t> partial_O) {
+  const int lane = recomputed(lane_id());
   UNROLL for (int from = 0; from < warps - 1; ++from) UNROLL for (int b = 0; b < 2 * own_M16; ++b) {
-    const float4_t v =
-        partial_O[((warp_id() * (warps - 1) + from) * 2 * own_M16 + b) * 32 + lane_id()];
+    const float4_t v = partial_O[((warp_id() * (warps - 1) + from) * 2 * own_M16 + b) * 32 + lane];
     auto& e = own.block[b / 2][b % 2];
     e[0] += v.x, e[1] += v.y, e[2] += v.z, e[3] += v.w;
   }
@@ -100,8 +102,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   const auto l_smem = dyn_smem<float>(at.l, Br, Use::statistics, "l");
   const auto f_O_smem = dyn_smem<float>(at.f_O, Br, Use::statistics, "f_O");
   const auto f_P_smem = dyn_smem<float>(at.f_P, Br, Use::statistics, "f_P");
-  const auto partial_O_smem = dyn_smem<float4_t>(at.partial_O, (warps - 1) * Br * 4,
-                                                 Use::partial_o, "partial_O");
+  const auto partial_O_smem =
+      dyn_smem<float4_t>(at.partial_O, (warps - 1) * Br * 4, Use::partial_o, "partial_O");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
   KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
@@ -134,8 +136,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     reg<stat_tag> alpha = 0.f;
     if (owner) {
       reg<stat_tag> largest = -INFINITY;
-      UNROLL for (int k = 0; k < 4 * warps; ++k)
-        largest = max(largest, partial_smem[owned * 4 * warps + k]);
+      UNROLL for (int k = 0; k < 4 * warps; ++k) largest =
+          max(largest, partial_smem[owned * 4 * warps + k]);
       const reg<stat_tag> m = m_smem[owned], m_new = max(m, largest * scale);  // in log2 units
       alpha = fast_exp2(m - finite(m_new));
       m_smem[owned] = m_new;
@@ -175,8 +177,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       add_partials<warps>(own, partial_O_smem);
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
-        UNROLL for (int c = 0; c < 4; ++c)
-          O(r, 4 * slice + c) = fma(f_P, own(r, c), f_O * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
+            fma(f_P, own(r, c), f_O * O(r, 4 * slice + c));
       }
     }
     kv.release_V(j);

@@ -1,22 +1,23 @@
 // Stage 2: FlashAttention-1. S and P never reach global memory.
 //
 // The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so O
-// is right after every tile and S only ever exists one Br x Bc tile at a time.
+// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
+// O is right after every tile and S only ever exists one Br x Bc tile at a time.
 //
 //   for each q tile i (last first):                               one block per (batch, head)
 //     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of share w
-//       m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared memory
-//       l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise
-//       O = (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//       S = Q_i K_j^T                                             warp w: all rows, columns of
+//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
+//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
+//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
 //
 // Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global memory;
-// `compare --variants` has that order too), and its code reduced inside a quad by shuffles before
-// going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows it.
+// Against FA1 as published: its loops are the other way around (K and V outside, O in global
+// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
+// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
+// it.
 //
 // Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
 // 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
@@ -32,11 +33,11 @@ struct Layout {
   __host__ __device__ constexpr Layout(int d, Tile t)
       : Q(0),
         KV(Q + t.Br * d * 2),
-        partial(KV + 2 * t.Bc * d * 2),  // [Br][4]: one max or sum per lane of a row
-        m(partial + t.Br * 4 * 4),       // [Br]: the row maxima
-        l(m + t.Br * 4),                 // [Br]: the row sums
-        f_O(l + t.Br * 4),               // [Br]: factors of the old O
-        f_P(f_O + t.Br * 4),             // [Br]: factors of P V
+        partial(KV + kv_bytes(d, t)),  // [Br][4]: one max or sum per lane of a row
+        m(partial + t.Br * 4 * 4),     // [Br]: the row maxima
+        l(m + t.Br * 4),               // [Br]: the row sums
+        f_O(l + t.Br * 4),             // [Br]: factors of the old O
+        f_P(f_O + t.Br * 4),           // [Br]: factors of P V
         bytes(f_P + t.Br * 4) {}
 };
 
@@ -69,7 +70,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   const auto f_P_smem = dyn_smem<float>(at.f_P, Br, Use::statistics, "f_P");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
-  KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
+  KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
   const int owned = S_row0 + lane_id();  // the row whose statistics this thread keeps
@@ -86,9 +87,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
     if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
 
-    const auto partial = [&](int r) {
-      return (S_row0 + row_of(r)) * 4 + lane_id() % 4;
-    };
+    const auto partial = [&](int r) { return (S_row0 + row_of(r)) * 4 + lane_id() % 4; };
     UNROLL for (int r = 0; r < S.rows; ++r) {
       reg<stat_tag> largest = S(r, 0);
       UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
@@ -137,8 +136,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       multiply_PV(PV, P, V_smem, S_col0, slice);
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
-        UNROLL for (int c = 0; c < 4; ++c)
-          O(r, 4 * slice + c) = fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
+            fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
       }
     }
     kv.release_V(j);

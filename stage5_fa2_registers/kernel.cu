@@ -1,22 +1,23 @@
 // Stage 2: FlashAttention-1. S and P never reach global memory.
 //
 // The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so O
-// is right after every tile and S only ever exists one Br x Bc tile at a time.
+// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
+// O is right after every tile and S only ever exists one Br x Bc tile at a time.
 //
 //   for each q tile i (last first):                               one block per (batch, head)
 //     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of share w
-//       m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared memory
-//       l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise
-//       O = (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//       S = Q_i K_j^T                                             warp w: all rows, columns of
+//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
+//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
+//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
 //
 // Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global memory;
-// `compare --variants` has that order too), and its code reduced inside a quad by shuffles before
-// going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows it.
+// Against FA1 as published: its loops are the other way around (K and V outside, O in global
+// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
+// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
+// it.
 //
 // Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
 // 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
@@ -30,7 +31,7 @@ struct Layout {
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + 2 * t.Bc * d * 2) {}
+      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
@@ -57,7 +58,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
-  KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
+  KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
   reg<stat_tag> m[S_rows / 8], l[S_rows / 8];  // of this lane's rows, the same in a quad's 4 lanes
@@ -99,8 +100,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       PV.fill(0.f);
       multiply_PV(PV, P, V_smem, S_col0, slice);
       UNROLL for (int r = 0; r < O.rows; ++r) {
-        UNROLL for (int c = 0; c < 4; ++c)
-          O(r, 4 * slice + c) = fma(f_P[r], PV(r, c), f_O[r] * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
+            fma(f_P[r], PV(r, c), f_O[r] * O(r, 4 * slice + c));
       }
     }
     kv.release_V(j);

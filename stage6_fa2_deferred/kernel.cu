@@ -1,22 +1,23 @@
 // Stage 2: FlashAttention-1. S and P never reach global memory.
 //
 // The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so O
-// is right after every tile and S only ever exists one Br x Bc tile at a time.
+// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
+// O is right after every tile and S only ever exists one Br x Bc tile at a time.
 //
 //   for each q tile i (last first):                               one block per (batch, head)
 //     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of share w
-//       m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared memory
-//       l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise
-//       O = (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//       S = Q_i K_j^T                                             warp w: all rows, columns of
+//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
+//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
+//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
 //
 // Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global memory;
-// `compare --variants` has that order too), and its code reduced inside a quad by shuffles before
-// going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows it.
+// Against FA1 as published: its loops are the other way around (K and V outside, O in global
+// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
+// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
+// it.
 //
 // Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
 // 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
@@ -30,7 +31,7 @@ struct Layout {
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + 2 * t.Bc * d * 2) {}
+      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
@@ -43,11 +44,13 @@ constexpr TileRow tiles[] = {
 
 /// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float threshold, int bh, int i) {
+__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float threshold, int bh,
+                                       int i) {
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
+  constexpr bool ones_column = tiles[row].mode == TileMode::tuned;
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
 
@@ -57,11 +60,13 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
-  KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
+  KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
-  reg<stat_tag> m[S_rows / 8], l[S_rows / 8];  // l: this lane's part of the row sum
-  UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY, l[r] = 0.f;
+  reg<stat_tag> m[S_rows / 8];  // of this lane's rows, the same in a quad's 4 lanes
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY;
+  Fragment<stat_tag, S_rows / 16, 1> l;  // in column 0: this lane's part of the row sum
+  l.fill(0.f);
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -72,40 +77,38 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
 
     kv.release_K(j);
 
-    reg<stat_tag> m_new[S_rows / 8];
+    reg<stat_tag> largest[S_rows / 8];
     bool grew = false;
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      m_new[r] = max(m[r], quad_max(largest) * scale);  // in log2 units
-      grew |= m_new[r] - m[r] > threshold;
+      largest[r] = S(r, 0);
+      UNROLL for (int c = 1; c < S.cols; ++c) largest[r] = max(largest[r], S(r, c));
+      grew |= fma(largest[r], scale, -m[r]) > threshold;
     }
     if (warp_any(grew)) UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new[r]));
-      m[r] = m_new[r];
-      l[r] *= alpha;
-      UNROLL for (int c = 0; c < O.cols; ++c) O(r, c) *= alpha;
-    }
+        const reg<stat_tag> m_new = max(m[r], quad_max(largest[r]) * scale);  // in log2 units
+        const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new));
+        m[r] = m_new;
+        l(r, 0) *= alpha;
+        UNROLL for (int c = 0; c < O.cols; ++c) O(r, c) *= alpha;
+      }
     UNROLL for (int r = 0; r < S.rows; ++r) {
       const reg<stat_tag> m_row = finite(m[r]);
       UNROLL for (int c = 0; c < S.cols; ++c) {
         S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        l[r] += S(r, c);
+        if (!ones_column) l(r, 0) += S(r, c);
       }
     }
     const auto P = pack<T>(S);
+    if (ones_column) multiply_P1<T>(l, P);
     multiply_PV(O, P, kv.wait_V(j), S_col0, 0);
     kv.release_V(j);
   }
 
   const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
-  reg<stat_tag> inv_l[S_rows / 8];
-  UNROLL for (int r = 0; r < S_rows / 8; ++r) {
-    l[r] = quad_sum(l[r]);
-    inv_l[r] = reciprocal_or_zero(l[r]);
-  }
-  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return inv_l[r]; });
-  store_LSE(p, out, i * Br + O_row0, m, l);
+  reg<stat_tag> sum[S_rows / 8];
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) sum[r] = ones_column ? l(r, 0) : quad_sum(l(r, 0));
+  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(sum[r]); });
+  store_LSE(p, out, i * Br + O_row0, m, sum);
 }
 
 template <class T, int row>

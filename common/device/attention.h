@@ -6,8 +6,8 @@ namespace fa2::inline FA2_BACKEND {
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
-/// The factor that turns Q K^T into base-2 exponents: scale * log2(e). exp(x) = exp2(x log2(e)), and
-/// exp2 is one instruction.
+/// The factor that turns Q K^T into base-2 exponents: scale * log2(e). exp(x) = exp2(x log2(e)),
+/// and exp2 is one instruction.
 __device__ __forceinline__ float log2_scale(const Problem& p) { return p.scale * 1.44269504f; }
 
 /// How many keys query row i sees, from key 0 on. Causal is aligned at the bottom right: the last
@@ -67,7 +67,8 @@ __device__ __forceinline__ R finite(R m) {
   return m == -INFINITY ? R(0.f) : m;
 }
 
-/// LSE, the natural logarithm of the row's sum, from m (in log2 units) and l; -inf for an empty row.
+/// LSE, the natural logarithm of the row's sum, from m (in log2 units) and l; -inf for an empty
+/// row.
 template <class R>
 __device__ __forceinline__ R natural_log_sum(R m, R l) {
   return (m + log2(l)) * 0.693147181f;

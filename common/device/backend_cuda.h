@@ -32,7 +32,8 @@ struct stat_tag {};  // row statistics: m, l and the factors made from them
 template <class Tag>
 using reg = float;
 
-// ---- Memory --------------------------------------------------------------------------------------
+// ---- Memory
+// --------------------------------------------------------------------------------------
 
 template <class T>
 using gptr = T*;  // global memory
@@ -64,7 +65,8 @@ enum class Use { tiles, statistics, partial_o, barriers };
 /// An array of `count` elements in the block's dynamic shared memory, `byte_offset` from its start.
 /// `name` labels it in the simulator's messages.
 template <class T>
-__device__ __forceinline__ sptr<T> dyn_smem(int byte_offset, int /*count*/, Use, const char* /*name*/) {
+__device__ __forceinline__ sptr<T> dyn_smem(int byte_offset, int /*count*/, Use,
+                                            const char* /*name*/) {
   extern __shared__ __align__(128) unsigned char fa2_shared[];
   return {static_cast<uint32_t>(__cvta_generic_to_shared(fa2_shared)) + byte_offset};
 }
@@ -74,12 +76,14 @@ struct alignas(16) float4_t {
   float x, y, z, w;
 };
 
-// ---- Barriers ------------------------------------------------------------------------------------
+// ---- Barriers
+// ------------------------------------------------------------------------------------
 
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 
-// ---- Warp collectives ----------------------------------------------------------------------------
+// ---- Warp collectives
+// ----------------------------------------------------------------------------
 
 template <class R>
 __device__ __forceinline__ R shuffle_xor(R value, int lane_mask) {
@@ -130,7 +134,8 @@ __device__ __forceinline__ void mma_m16n8k16(float (&D)[4], const uint32_t (&A)[
   }
 }
 
-// ---- Asynchronous copies ---------------------------------------------------------------------------
+// ---- Asynchronous copies
+// ---------------------------------------------------------------------------
 
 /// Starts copying 16 bytes from global to shared memory; writes zeros instead when !valid.
 template <class T>
@@ -151,7 +156,8 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(Pending) : "memory");
 }
 
-// ---- mbarriers: counted barriers in shared memory ----------------------------------------------------
+// ---- mbarriers: counted barriers in shared memory
+// ----------------------------------------------------
 
 __device__ __forceinline__ void mbarrier_init(sptr<uint64_t> bar, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(bar.address), "r"(arrivals) : "memory");
@@ -196,7 +202,8 @@ __device__ __forceinline__ int recomputed(int value) {
   return value;
 }
 
-// ---- Arithmetic ------------------------------------------------------------------------------------
+// ---- Arithmetic
+// ------------------------------------------------------------------------------------
 
 /// 2^x, flushing denormals; exp2(-inf) = 0.
 template <class R>
@@ -232,7 +239,8 @@ __device__ __forceinline__ void store2(gptr<T> to, uint32_t bits) {
   *reinterpret_cast<uint32_t*>(to) = bits;
 }
 
-// ---- Launch ----------------------------------------------------------------------------------------
+// ---- Launch
+// ----------------------------------------------------------------------------------------
 
 using Stream = void*;  // a cudaStream_t
 

@@ -8,7 +8,8 @@
 
 namespace fa2::inline FA2_BACKEND {
 
-/// A (16 M16) x (8 N8) matrix in fp32. Each lane holds parts of `rows` rows, `cols` elements of each.
+/// A (16 M16) x (8 N8) matrix in fp32. Each lane holds parts of `rows` rows, `cols` elements of
+/// each.
 template <class Tag, int M16, int N8>
 struct Fragment {
   static constexpr int rows = 2 * M16;

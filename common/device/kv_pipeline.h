@@ -6,121 +6,122 @@
 //                         release_V(j); }
 //
 // Depth 1 is the official code's: one buffer for K, one for V; V_j loads under Q K_j^T, and K_{j+1}
-// loads under the softmax and P V_j. From depth 2 on each of K and V has a ring of buffers ordered
-// by mbarriers instead of block barriers, so that warps may drift apart by up to depth - 1 tiles.
+// loads under the softmax and P V_j. From depth 2 on there is a ring of `depth` buffers, each for
+// one K and one V tile, ordered by mbarriers instead of block barriers: K_{j+depth-1} and
+// V_{j+depth-1} load from after Q K_j^T on, and warps may drift apart by a tile.
 #include "common/device/attention.h"
 
 namespace fa2::inline FA2_BACKEND {
 
+/// Its shared memory in bytes.
+__host__ __device__ constexpr int kv_bytes(int d, Tile t) {
+  return 2 * t.depth * t.Bc * d * 2 + (t.depth > 1 ? 2 * t.depth * 8 : 0);
+}
+
 template <class T, int d, int Bc, int warps, int depth>
 class KvPipeline {
   static constexpr int threads = 32 * warps, tile_bytes = Bc * d * 2;
+  static constexpr bool ring = depth > 1;
 
  public:
-  static constexpr bool ring = depth > 1;
-  static constexpr int bytes = 2 * depth * tile_bytes + (ring ? 4 * depth * 8 : 0);
-
   __device__ __forceinline__ KvPipeline(const Problem& p, const Head<T>& head, int smem, int count)
-      : p_(p), head_(head), count_(count), smem_(smem) {
+      : p_(p), K_next_(head.K), V_next_(head.V), count_(count), smem_(smem) {
     if constexpr (ring) {
       if (threadIdx.x == 0)
-        for (int s = 0; s < depth; ++s) {
-          mbarrier_init(full(0, s), threads), mbarrier_init(full(1, s), threads);
-          mbarrier_init(empty(0, s), warps), mbarrier_init(empty(1, s), warps);
+        for (int slot = 0; slot < depth; ++slot) {
+          mbarrier_init(full(slot), threads);
+          mbarrier_init(empty(slot), warps);
         }
       block_barrier();  // nobody may use an mbarrier before it is initialized
     }
   }
 
-  /// Starts the first copies. Copies that the thread has started before (Q) are waited for with K_0.
+  /// Starts the first copies. Copies that the thread has started before (Q) are waited for with
+  /// K_0.
   __device__ __forceinline__ void start() {
-    UNROLL for (int j = 0; j < (ring ? depth - 1 : 1); ++j) {
-      load(0, j);
-      if constexpr (ring) load(1, j);
-    }
+    if constexpr (ring)
+      for (int j = 0; j < depth - 1; ++j) load_pair(j);
+    else
+      load_K(0);
     if (count_ == 0) cp_async_wait<0>();  // no key is visible: nothing else will wait for Q
   }
 
   /// Returns K_j once it has landed.
   __device__ __forceinline__ SmemTile<T, d> wait_K(int j) {
     if constexpr (ring) {
-      load(0, j + depth - 1);
-      wait_full(0, j);
+      mbarrier_wait(full(j % depth), j / depth % 2);  // K_j and V_j have landed
     } else {
       cp_async_wait<0>();
       block_barrier();  // K_j has landed for every thread's part; every warp is done with V_{j-1}
-      load(1, j);
+      load_V(j);
     }
-    return tile(0, j);
+    return K_tile(j);
   }
 
   /// This warp is done with K_j.
   __device__ __forceinline__ void release_K(int j) {
     if constexpr (ring) {
-      arrive_empty(0, j);
+      load_pair(j + depth - 1);
     } else {
       block_barrier();  // every warp is done with K_j: its buffer may be overwritten
-      load(0, j + 1);
+      load_K(j + 1);
     }
   }
 
   /// Returns V_j once it has landed.
   __device__ __forceinline__ SmemTile<T, d> wait_V(int j) {
-    if constexpr (ring) {
-      load(1, j + depth - 1);
-      wait_full(1, j);
-    } else {
+    if constexpr (!ring) {
       cp_async_wait<1>();
       block_barrier();  // V_j has landed for every thread's part
     }
-    return tile(1, j);
+    return V_tile(j);
   }
 
   /// This warp is done with V_j. (At depth 1 the barrier in wait_K(j + 1) says so.)
   __device__ __forceinline__ void release_V(int j) {
-    if constexpr (ring) arrive_empty(1, j);
+    if constexpr (ring) {
+      warp_barrier();  // all lanes have read both tiles
+      if (lane_id() == 0) mbarrier_arrive(empty(j % depth));
+    }
   }
 
  private:
-  // which: 0 for K, 1 for V
-  __device__ __forceinline__ SmemTile<T, d> tile(int which, int j) const {
-    return smem_tile<T, d>(smem_ + (which * depth + j % depth) * tile_bytes, Bc,
-                           which == 0 ? "K_smem" : "V_smem");
+  __device__ __forceinline__ SmemTile<T, d> K_tile(int j) const {
+    return smem_tile<T, d>(smem_ + 2 * (j % depth) * tile_bytes, Bc, "K_smem");
   }
-  __device__ __forceinline__ sptr<uint64_t> barrier(int which, int slot, int kind) const {
-    return dyn_smem<uint64_t>(smem_ + 2 * depth * tile_bytes, 4 * depth, Use::barriers,
+  __device__ __forceinline__ SmemTile<T, d> V_tile(int j) const {
+    return smem_tile<T, d>(smem_ + (2 * (j % depth) + 1) * tile_bytes, Bc, "V_smem");
+  }
+  __device__ __forceinline__ sptr<uint64_t> full(int slot) const {
+    return dyn_smem<uint64_t>(smem_ + 2 * depth * tile_bytes, 2 * depth, Use::barriers,
                               "mbarriers") +
-           ((kind * 2 + which) * depth + slot);
+           slot;
   }
-  __device__ __forceinline__ sptr<uint64_t> full(int which, int slot) const {
-    return barrier(which, slot, 0);
-  }
-  __device__ __forceinline__ sptr<uint64_t> empty(int which, int slot) const {
-    return barrier(which, slot, 1);
-  }
+  __device__ __forceinline__ sptr<uint64_t> empty(int slot) const { return full(slot) + depth; }
 
-  __device__ __forceinline__ void load(int which, int j) {
-    if (j < count_) {
-      if (ring && j >= depth)  // the buffer's last tile must have been released by every warp
-        mbarrier_wait(empty(which, j % depth), (j / depth + 1) % 2);
-      const gptr<const T> from = which == 0 ? head_.K : head_.V;
-      const int64_t stride = which == 0 ? p_.K.row : p_.V.row;
-      load_tile<Bc, threads>(tile(which, j), from + int64_t{j} * Bc * stride, stride,
-                             p_.Nk - j * Bc);
-      if constexpr (ring) cp_async_arrive(full(which, j % depth));
-    }
-    if constexpr (!ring) cp_async_commit();  // also when empty, so that the waits can count groups
+  // The copies are started in the order of the tiles. Past the last tile the groups stay empty, so
+  // that the waits can count them.
+  __device__ __forceinline__ void load_K(int j) {
+    if (j < count_) load_tile<Bc, threads>(K_tile(j), K_next_, p_.K.row, p_.Nk - j * Bc);
+    K_next_ = K_next_ + Bc * p_.K.row;
+    if constexpr (!ring) cp_async_commit();
   }
-  __device__ __forceinline__ void wait_full(int which, int j) {
-    mbarrier_wait(full(which, j % depth), j / depth % 2);
+  __device__ __forceinline__ void load_V(int j) {
+    if (j < count_) load_tile<Bc, threads>(V_tile(j), V_next_, p_.V.row, p_.Nk - j * Bc);
+    V_next_ = V_next_ + Bc * p_.V.row;
+    if constexpr (!ring) cp_async_commit();
   }
-  __device__ __forceinline__ void arrive_empty(int which, int j) {
-    warp_barrier();  // all lanes have read the tile
-    if (lane_id() == 0) mbarrier_arrive(empty(which, j % depth));
+  __device__ __forceinline__ void load_pair(int j) {
+    if (j >= count_) return;
+    const int slot = j % depth;
+    if (j >= depth) mbarrier_wait(empty(slot), (j / depth - 1) % 2);  // every warp is done with it
+    load_K(j);
+    load_V(j);
+    cp_async_arrive(full(slot));
   }
 
   const Problem& p_;
-  const Head<T>& head_;
+  gptr<const T> K_next_, V_next_;  // the first rows of the next tiles to load
   int count_, smem_;
 };
 

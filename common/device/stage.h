@@ -8,9 +8,9 @@ namespace fa2 {
 
 /// One row of every report: a way to run a stage. Most stages have one; stage 6 has two.
 struct Variant {
-  const char* name;                                // "" for a stage with a single variant
-  std::span<const TileRow> tiles;                  // the stage's tile table
-  size_t (*workspace_bytes)(const Problem& p);     // global memory the caller lends, 0 for most
+  const char* name;                             // "" for a stage with a single variant
+  std::span<const TileRow> tiles;               // the stage's tile table
+  size_t (*workspace_bytes)(const Problem& p);  // global memory the caller lends, 0 for most
   void (*forward)(const Problem& p, const Tensors& x, int tile_row, void* stream);
 };
 
@@ -23,6 +23,6 @@ struct Stage {
 }  // namespace fa2
 
 /// Defines the stage that a kernel.cu exports: FA2_STAGE(stage2_fa1) = {"stage2_fa1", 2, variants};
-#define FA2_STAGE(symbol)      \
+#define FA2_STAGE(symbol)    \
   extern const Stage symbol; \
   const Stage symbol

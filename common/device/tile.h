@@ -28,18 +28,18 @@ __device__ __forceinline__ void load_tile(SmemTile<T, width> tile, gptr<const T>
                                           int64_t row_stride, int valid_rows) {
   constexpr int chunks = width / 8, rows_per_pass = threads / chunks;
   static_assert(rows % rows_per_pass == 0 && rows_per_pass % 8 == 0);
-  const int row = threadIdx.x / chunks, c = threadIdx.x % chunks;
+  const int thread = recomputed(threadIdx.x), row = thread / chunks, c = thread % chunks;
+  const sptr<T> to = tile.chunk(row, c);  // the swizzle repeats every 8 rows
   gptr<const T> source = from + (row * row_stride + c * 8);
-  UNROLL for (int pass = 0; pass < rows / rows_per_pass; ++pass) {
-    const int r = row + pass * rows_per_pass;
-    cp_async_16(tile.chunk(r, c), source, r < valid_rows);
+  UNROLL for (int r = 0; r < rows; r += rows_per_pass) {
+    cp_async_16(to + r * width, source, r < valid_rows - row);
     source = source + rows_per_pass * row_stride;
   }
 }
 
-/// Where this lane's ldmatrix rows lie: `at(r, k)` is its row of the 16 x 16 block r, k, whose chunks
-/// are 2k and 2k + 1. Only the low three bits of a chunk are swizzled, and 2k has no lowest bit: so
-/// each address is a constant plus one of four XORs.
+/// Where this lane's ldmatrix rows lie: `at(r, k)` is its row of the 16 x 16 block r, k, whose
+/// chunks are 2k and 2k + 1. Only the low three bits of a chunk are swizzled, and 2k has no lowest
+/// bit: so each address is a constant plus one of four XORs.
 template <class T, int width>
 struct LaneRows {
   sptr<T> row;
@@ -47,7 +47,8 @@ struct LaneRows {
 
   __device__ __forceinline__ LaneRows(SmemTile<T, width> tile, int first_row, int lane_row,
                                       int chunk)
-      : row(tile.base + (first_row + lane_row) * width), lane_chunk(chunk ^ lane_row % 8) {}
+      : row(tile.base + (first_row + lane_row) * width),
+        lane_chunk(recomputed(chunk ^ lane_row % 8)) {}
   __device__ __forceinline__ sptr<T> at(int r, int k) const {
     return row + (r * 16 * width + k / 4 * 64) + (k % 4 * 2 ^ lane_chunk) * 8;
   }
@@ -99,6 +100,16 @@ __device__ __forceinline__ void multiply_PV(Fragment<O_tag, M16, N8>& O, const O
       mma_m16n8k16<T>(O.block[i][2 * n + 1], P.block[i][k], B[2], B[3], O.block[i][2 * n + 1]);
     }
   }
+}
+
+/// l += P 1: the row sums of P, as if V had one more column of ones. Every lane gets the whole sum
+/// of its rows, in the first two columns of l; no shuffle is needed.
+template <class T, int M16, int K16>
+__device__ __forceinline__ void multiply_P1(Fragment<stat_tag, M16, 1>& l,
+                                            const Operand<M16, K16>& P) {
+  const uint32_t ones = pack2<T>(1.f, 1.f);
+  UNROLL for (int k = 0; k < K16; ++k) UNROLL for (int i = 0; i < M16; ++i)
+      mma_m16n8k16<T>(l.block[i][0], P.block[i][k], ones, ones, l.block[i][0]);
 }
 
 }  // namespace fa2::inline FA2_BACKEND
