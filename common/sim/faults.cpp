@@ -20,7 +20,7 @@ std::mutex handlers_mutex;
 int handlers_wanted = 0;
 struct sigaction handlers_before[std::size(signals)];
 
-void abandon_fiber() { Machine::abandon_running(); }
+__attribute__((no_sanitize("address"))) void abandon_fiber() { Machine::abandon_running(); }
 
 // Makes the interrupted code go on in abandon_fiber() on another stack. From there on it is an
 // ordinary fiber that leaves for good; returning from the handler restores the signal mask.

@@ -114,15 +114,21 @@ void Context::arrived(Context& self) {
   // An OS thread's own stack is learnt when it is first left.
   __sanitizer_finish_switch_fiber(self.fake_stack_, &leaver->bottom_, &leaver->bytes_);
 }
+void Context::moved_to_stack(char* bottom, size_t bytes) {
+  __sanitizer_start_switch_fiber(nullptr, bottom, bytes);
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+}
 #elif FA2_FIBER_TSAN
 void Context::leaving(Context& from, Context& to, bool) {
   if (from.tsan_fiber_ == nullptr) from.tsan_fiber_ = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);
 }
 void Context::arrived(Context&) {}
+void Context::moved_to_stack(char*, size_t) {}
 #else
 void Context::leaving(Context&, Context&, bool) {}
 void Context::arrived(Context&) {}
+void Context::moved_to_stack(char*, size_t) {}
 #endif
 
 }  // namespace fa2::sim

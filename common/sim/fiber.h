@@ -48,6 +48,9 @@ class Context {
 
   void drop();
 
+  /// Tells a sanitizer that this thread of control has moved to another stack by itself.
+  static void moved_to_stack(char* bottom, size_t bytes);
+
  private:
   boost::context::fiber fiber_;
 #if FA2_FIBER_ASAN

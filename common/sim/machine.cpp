@@ -15,6 +15,9 @@ constinit thread_local Lane* running [[gnu::tls_model("initial-exec")]] = nullpt
 
 namespace {
 
+// Thrown through a fiber whose block has failed.
+struct Abandoned {};
+
 // splitmix64: a small generator of well-mixed numbers.
 uint64_t next_random(uint64_t& state) {
   uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -125,15 +128,23 @@ void Machine::start_lane(Lane& lane) {
   lane.site = launch_->site;
   lane.context.start(stacks_->bottom(lane.id), stacks_->top(lane.id), [&lane]() -> Context* {
     Machine& machine = *lane.machine;
+    std::string thrown;
     try {
       machine.launch_->body(machine.launch_->arguments);
+      return machine.finish_lane(lane);
+    } catch (const Abandoned&) {
+      return &machine.scheduler_;
     } catch (const std::exception& error) {
-      machine.fail(lane, {.rule = rule::crash,
-                          .summary = std::string("the kernel threw an exception: ") + error.what(),
-                          .action = "threw it",
-                          .fix = "device code cannot throw; a GPU has no exceptions"});
+      thrown = error.what();
+    } catch (...) {
+      thrown = "of an unknown type";
     }
-    return machine.finish_lane(lane);
+    machine.record({.rule = rule::crash,
+                    .summary = "the kernel threw an exception: " + thrown,
+                    .action = "threw it",
+                    .fix = "device code cannot throw; a GPU has no exceptions"},
+                   lane);
+    return &machine.scheduler_;
   });
   lane.warp->set_ready(lane);
 }
@@ -229,39 +240,47 @@ void Machine::complete(Report& report, const Lane* lane) const {
   if (report.line == 0) report.at(lane->site);
 }
 
-void Machine::fail(Lane& lane, Report report) {
+void Machine::record(Report report, const Lane& lane) {
   complete(report, &lane);
   report_ = std::move(report);
-  running = nullptr;
-  // Whose fiber is it? The lane that arrives last at a collective works for the others.
-  Context abandoned;
-  Context::switch_to(abandoned, scheduler_);
-  std::terminate();  // nobody comes back here
+}
+
+// Unwinds the fiber, whoever's it is (the lane that arrives last at a collective works for others);
+// the other fibers are dropped where they are.
+void Machine::fail(Lane& lane, Report report) {
+  record(std::move(report), lane);
+  throw Abandoned();
 }
 
 void Machine::abandon_running() {
-  Lane& lane = *this_lane();
-  Machine& machine = *lane.machine;
-  const auto [signal, address] = machine.fault_;
+  Machine& machine = *this_lane()->machine;
+  Context::moved_to_stack(machine.emergency_stack_.get(), emergency_bytes);
+  machine.record_fault(*this_lane());
+  Context never_resumed;  // what was interrupted cannot be unwound
+  Context::switch_to(never_resumed, machine.scheduler_);
+  std::terminate();
+}
+
+void Machine::record_fault(const Lane& lane) {
   Report report{.rule = rule::crash, .action = "was in or behind its operation"};
-  if (signal == SIGURG) {
+  if (fault_.signal == SIGURG) {
     report.rule = rule::endless;
     report.summary = "a thread computes on and on without reading, writing or waiting for anything";
     report.fix = "look at the loop behind this line: does its condition ever become false?";
-  } else if (signal == SIGFPE) {
+  } else if (fault_.signal == SIGFPE) {
     report.summary = "an integer was divided by zero (a GPU returns an unspecified number)";
     report.fix = "look for / and % behind this line whose right side can be 0";
-  } else if (machine.stacks_->guard_of(reinterpret_cast<const void*>(address)) >= 0) {
+  } else if (stacks_->guard_of(reinterpret_cast<const void*>(fault_.address)) >= 0) {
     report.summary = "the thread's stack of " + std::to_string(Stacks::usable_bytes() / 1024) +
                      " KiB overflowed, or an index ran out of an array in registers";
     report.fix = "look for endless recursion, a very large local array, or an index past its end";
   } else {
-    report.summary = "the thread used a bad address (signal " + std::to_string(signal) + ")";
+    report.summary = "the thread used a bad address (signal " + std::to_string(fault_.signal) + ")";
     report.fix =
         "look for an index past the end of an array in registers, or for a plain pointer: "
         "memory belongs behind gptr and sptr";
   }
-  machine.fail(lane, std::move(report));
+  record(std::move(report), lane);
 }
 
 void Machine::describe_other(Report& report, const Lane& other) {

@@ -125,6 +125,8 @@ class Machine {
   Report deadlock_report() const;
   std::optional<Report> mask_report() const;
   void complete(Report& report, const Lane* lane) const;
+  void record(Report report, const Lane& lane);
+  void record_fault(const Lane& lane);
 
   std::string element(const SharedArray& array, int64_t address) const;
   const SharedArray& array_of(uint32_t array) const { return arrays_[array]; }
