@@ -2,7 +2,8 @@
 #include <cstring>
 #include <vector>
 
-#include "common/harness/device.h"
+#include "common/harness/buffers.h"
+#include "common/harness/call.h"
 #include "common/harness/environment.h"
 #include "common/harness/failure.h"
 #include "common/harness/run.h"
@@ -10,12 +11,16 @@
 
 using namespace fa2;
 
+using Catch::Matchers::StartsWith;
+
 namespace {
+
+const DeviceOptions on_cuda = {.backend = Backend::cuda};
 
 /// The GPU, or null with the reason as a warning.
 std::unique_ptr<Device> gpu_if_any() {
   try {
-    return make_device({.backend = Backend::cuda});
+    return make_device(on_cuda);
   } catch (const Failure& failure) {
     CHECK(failure.status == FA2_CANNOT_RUN_HERE);
     CHECK(std::string(failure.what()).ends_with("."));
@@ -44,7 +49,7 @@ TEST_CASE("the simulator is whatever GPU one asks for", "[harness]") {
   CHECK(device->info().limits.sms == 108);
   CHECK(device->info().limits.shared_per_block == 163 * 1024);
   CHECK_THROWS_WITH(make_device({.gpu = "gtx"}),
-                    Catch::Matchers::StartsWith("gpu is \"gtx\"; the simulator knows h200, "));
+                    StartsWith("gpu is \"gtx\"; the simulator knows h200, "));
   check_memory(*device);
 }
 
@@ -61,7 +66,7 @@ TEST_CASE("a GPU works or says in one sentence why not", "[harness]") {
   CHECK(device->info().L2_bytes > 0);
   check_memory(*device);
   CHECK_THROWS_WITH(device->allocate(size_t{1} << 45),
-                    Catch::Matchers::StartsWith("out of GPU memory: 35,184,372,088,832 bytes"));
+                    StartsWith("out of GPU memory: 35,184,372,088,832 bytes"));
   check_memory(*device);  // running out of memory harms nothing
 }
 
@@ -95,6 +100,24 @@ TEST_CASE("host memory is refused on a GPU before anything is launched", "[harne
   if (status == FA2_OK) return;  // a machine whose GPU reads host memory
   CHECK(std::string(fa2_last_error()) ==
         "q is not memory of a GPU; the CUDA backend needs device memory.");
+}
+
+// Hidden, and a ctest test of its own: it leaves the GPU unusable for its process.
+TEST_CASE("a kernel that faults is reported, and so is what comes after", "[.][gpu-fault]") {
+  const auto device = gpu_if_any();
+  if (!device) return;
+  const Stage& stage = find_stage(Backend::cuda, "stage2_fa1");
+  const Workload workload(parse_spec("q=8 k=8"));
+  Call call = plan_call(stage, stage.variants.front(), TileMode::same, workload.problem(),
+                        device->info().limits);
+  Buffers buffers(*device, workload, call.workspace_bytes);
+  call.tensors = buffers.tensors();
+  call.tensors.O = reinterpret_cast<void*>(16);  // no memory of anyone
+  CHECK_THROWS_WITH(device->run(call, nullptr), StartsWith("stage2_fa1: the kernel failed: "));
+  const char* later = "not run: the GPU is unusable for this process since stage2_fa1: the kernel";
+  CHECK_THROWS_WITH(device->run(call, nullptr), StartsWith(later));
+  CHECK_THROWS_WITH(device->allocate(8), StartsWith(later));
+  CHECK_THROWS_WITH(make_device(on_cuda), StartsWith(later));
 }
 
 TEST_CASE("the environment says where a number comes from", "[harness]") {
