@@ -3,4 +3,8 @@
 set(FA2_STAGES
   stage1_naive
   stage2_fa1
+  stage3_fa2_seqpar
+  stage4_fa2_warps
+  stage5_fa2_registers
+  stage6_fa2_deferred
 )

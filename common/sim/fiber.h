@@ -62,6 +62,7 @@ class Context {
   void* tsan_fiber_ = nullptr;
   bool tsan_owned_ = false;
 #endif
+  static void switch_for(Context& from, Context& to, bool for_good);
   static void arrived(Context& self);
   static void leaving(Context& from, Context& to, bool for_good);
 };

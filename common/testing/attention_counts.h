@@ -1,0 +1,50 @@
+#pragma once
+// The counts that stages 2 to 6 share on the same tile, and the sizes their closed forms are made of.
+#include "common/harness/counters.h"
+#include "common/harness/tiles.h"
+#include "common/testing/catch.h"
+#include "common/testing/catch_contract.h"
+
+namespace fa2::testing {
+
+inline constexpr const char* count_cases[] = {"h=2 q=256 k=256", "causal h=2 q=256 k=256",
+                                              "d=128 q=128 k=384", "causal b=2 h=4/2 q=128 k=256"};
+
+struct Counted {
+  fa2_counters n;
+  uint64_t Br, Bc, warps, d;
+  uint64_t heads;    // batch * heads_q
+  uint64_t q_tiles;  // query tiles of all heads
+  uint64_t T;        // pairs of query tile and key tile visited
+  uint64_t Nq;
+};
+
+inline Counted count_case(const char* stage, const char* text) {
+  const Spec spec = parse_spec(text);
+  Tile tile{};
+  Counted c{};
+  c.n = count(stage, spec, &tile);
+  Problem p{};
+  p.batch = static_cast<int>(spec.batch);
+  p.heads_q = static_cast<int>(spec.heads_q);
+  p.Nq = static_cast<int>(spec.Nq);
+  p.Nk = static_cast<int>(spec.Nk);
+  p.causal = spec.causal;
+  c.Br = tile.Br, c.Bc = tile.Bc, c.warps = tile.warps, c.d = spec.d, c.Nq = spec.Nq;
+  c.heads = spec.batch * spec.heads_q;
+  c.q_tiles = c.heads * ((spec.Nq + tile.Br - 1) / tile.Br);
+  c.T = visited_tiles(p, tile.Br, tile.Bc);
+  return c;
+}
+
+/// What no change from stage 2 to stage 6 may move.
+inline void check_common_counts(const Counted& c) {
+  CHECK(c.n.mma == c.T * 4 * c.Br * c.Bc * c.d / 4096);
+  CHECK(c.n.exp2_p == c.T * c.Br * c.Bc);
+  // Q once, K and V once per visit; O and LSE once.
+  CHECK(c.n.global_load_bytes == 2 * c.heads * c.Nq * c.d + c.T * 2 * 2 * c.Bc * c.d);
+  CHECK(c.n.global_store_bytes == c.heads * c.Nq * (2 * c.d + 4));
+  CHECK(c.n.shared_wavefronts_tiles == c.n.shared_wavefronts_ideal_tiles);
+}
+
+}  // namespace fa2::testing
