@@ -14,8 +14,20 @@ macro(fa2_fetch name package)
     message(FATAL_ERROR "${name} was not found, and FA2_FETCH=OFF forbids to fetch it.\n"
       "Install it (Debian, Ubuntu): apt-get install ${package}")
   endif()
-  message(STATUS "${name}: not installed; fetching a pinned version. "
-    "If the network is closed, install it instead: apt-get install ${package}")
+  # A closed network is told at once: CMake's own download tries again for minutes.
+  string(TOUPPER ${name} upper)
+  string(TOLOWER ${name} lower)
+  if(NOT FETCHCONTENT_SOURCE_DIR_${upper} AND NOT FETCHCONTENT_FULLY_DISCONNECTED
+      AND NOT EXISTS "${FETCHCONTENT_BASE_DIR}/${lower}-build")
+    file(DOWNLOAD https://github.com/robots.txt "${PROJECT_BINARY_DIR}/network_probe"
+      STATUS probe TIMEOUT 20)
+    list(GET probe 0 probe_status)
+    if(NOT probe_status EQUAL 0)
+      message(FATAL_ERROR "${name} is not installed, and github.com cannot be reached to fetch it "
+        "(${probe}).\nInstall it (Debian, Ubuntu): apt-get install ${package}")
+    endif()
+  endif()
+  message(STATUS "${name}: not installed; fetching a pinned version")
   FetchContent_Declare(${name} ${ARGN})
   FetchContent_MakeAvailable(${name})
 endmacro()

@@ -86,6 +86,8 @@ class Clone:
                        "nlohmann/json.hpp"):
             (folder / "libs" / "include" / header).parent.mkdir(parents=True, exist_ok=True)
             (folder / "libs" / "include" / header).touch()
+        (folder / "libs" / "lib").mkdir()
+        (folder / "libs" / "lib" / "libboost_context.a").touch()
         self.make_venv("report", "test")
 
     def add_tool(self, name: str, body: str) -> None:

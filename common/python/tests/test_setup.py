@@ -204,3 +204,13 @@ def test_compare_help_is_that_of_the_program(build_dir):
     pattern = r"(?<![\w-])--[a-z][a-z-]*"
     options = set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z-]*)", shown, re.MULTILINE)) - {"--help"}
     assert options == set(re.findall(pattern, compare.HELP)) - {"--help"}
+
+
+def test_headers_without_their_library_do_not_count(tmp_path, monkeypatch):
+    """Ubuntu's libboost-dev has Boost.Context's headers, but not what they call."""
+    monkeypatch.setattr(toolchain, "header", lambda name: tmp_path / "include" / name)
+    boost = next(lib for lib in toolchain.LIBRARIES if lib.name == "Boost.Context")
+    assert not boost.found()
+    (tmp_path / "lib" / "x86_64-linux-gnu").mkdir(parents=True)
+    (tmp_path / "lib" / "x86_64-linux-gnu" / "libboost_context.a").touch()
+    assert boost.found()

@@ -11,6 +11,7 @@ from .console import Step, say
 from .errors import UserError
 
 MAX_SHOWN = 60  # lines of a failure
+NETWORK = re.compile(r"download|fetch|clone|resolve host|cannot be reached", re.IGNORECASE)
 
 
 class ConfigureFailed(UserError):
@@ -23,8 +24,8 @@ def explain_configure(preset: str, output: str) -> str:
     lines = ("CMake Error" + errors[1] if len(errors) > 1 else output).strip().splitlines()
     hint = ""
     absent = [lib.package for lib in toolchain.LIBRARIES if not lib.found()]
-    if absent and re.search(r"download|fetch|clone|resolve|connect", output, re.IGNORECASE):
-        hint = ("\nThe network was not reached, and these are not installed. Install them: "
+    if absent and NETWORK.search(output):
+        hint = ("\nThese are not installed, and could not be fetched. Install them: "
                 f"{packages.install_command(absent)}")
     return (f"cmake --preset {preset} failed:\n" + "\n".join(lines[:MAX_SHOWN]) + hint +
             f"\n(log: {paths.LOGS / f'configure_{preset}.log'})")
@@ -74,7 +75,7 @@ def configure(preset: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)  # never finished, or from before the clone moved
     with Step(f"configure ({preset})"):
         status, output = run_configure(preset, arguments)
-        if status != 0 and folder.exists():  # an old cache may be the reason
+        if status != 0 and not NETWORK.search(output):  # an old cache may be the reason
             shutil.rmtree(folder, ignore_errors=True)
             status, output = run_configure(preset, arguments)
         if status != 0:

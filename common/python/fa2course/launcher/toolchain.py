@@ -93,6 +93,13 @@ def header(name: str) -> Path | None:
     return None
 
 
+def has_binary(path: Path, name: str, binary: str) -> bool:
+    """Whether the prefix of a header has the library, too: lib/, lib64/ or lib/<triplet>/."""
+    prefix = path.parents[name.count("/") + 1]
+    return any(next(prefix.glob(f"{folder}/{binary}*"), None)
+               for folder in ("lib", "lib64", "lib/*-linux-gnu*"))
+
+
 def has_venv() -> bool:
     """Whether python3 -m venv works (Debian packs it apart)."""
     return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
@@ -103,13 +110,23 @@ class Library:
     name: str
     headers: tuple[str, ...]  # any of them
     package: str              # of Debian and Ubuntu
+    binary: str = ""          # start of the library's file name; "" when headers are all there is
+
+    def where(self) -> Path | None:
+        """Its header; None when that or the library is missing (the packages are apart)."""
+        for name in self.headers:
+            path = header(name)
+            if path and (not self.binary or has_binary(path, name, self.binary)):
+                return path
+        return None
 
     def found(self) -> bool:
-        return any(header(name) for name in self.headers)
+        return self.where() is not None
 
 
 LIBRARIES = (
-    Library("Boost.Context", ("boost/context/fiber.hpp",), "libboost-context-dev"),
+    Library("Boost.Context", ("boost/context/fiber.hpp",), "libboost-context-dev",
+            "libboost_context"),
     Library("Catch2", ("catch2/catch_all.hpp", "catch2/catch.hpp"), "catch2"),
     Library("CLI11", ("CLI/CLI.hpp",), "libcli11-dev"),
     Library("nlohmann-json", ("nlohmann/json.hpp",), "nlohmann-json3-dev"),

@@ -98,10 +98,9 @@ def build_tools(report: Report, absent: dict[str, str]) -> None:
         report.found(what, f"{version} ({path})")
     for library in toolchain.LIBRARIES:
         if library.name in absent:
-            report.missing(library.name, "not installed; CMake fetches it from the network")
+            report.missing(library.name, "not installed; without apt-get, CMake fetches it")
         else:
-            report.found(library.name, str(next(filter(None, map(toolchain.header,
-                                                                  library.headers)))))
+            report.found(library.name, str(library.where()))
     ccache = shutil.which("ccache")
     report.found("ccache", ccache or "none (it only makes rebuilding faster)")
 
