@@ -1,6 +1,9 @@
 #include "common/harness/call.h"
 
+#include <string>
+
 #include "common/harness/failure.h"
+#include "common/harness/text.h"
 #include "common/harness/validate.h"
 
 namespace fa2 {
@@ -32,13 +35,20 @@ Call plan_call(const fa2_problem* problem, const fa2_options* options) {
 
 Call plan_call(const Stage& stage, const Variant& variant, TileMode mode, const Problem& p,
                const GpuLimits& gpu) {
-  Call call{};
-  call.stage = stage.name;
-  call.variant = &variant;
-  call.problem = p;
-  call.tile_row = choose_tile(stage.name, variant, mode, p, gpu);
-  call.workspace_bytes = variant.workspace_bytes(p);
-  return call;
+  return plan_call(stage, variant, choose_tile(stage.name, variant, mode, p, gpu), p);
+}
+
+Call plan_call(const Stage& stage, const Variant& variant, int tile_row, const Problem& p) {
+  if (tile_row < 0 || static_cast<size_t>(tile_row) >= variant.tiles.size() ||
+      variant.tiles[tile_row].d != p.d)
+    invalid(std::string(stage.name) + " has no tile row " + std::to_string(tile_row) +
+            " for head_dim " + std::to_string(p.d) + ".");
+  const int64_t Br = variant.tiles[tile_row].tile.Br;
+  const int64_t blocks = int64_t{p.batch} * p.heads_q * ((p.Nq + Br - 1) / Br);
+  if (blocks > INT32_MAX)
+    throw Failure(FA2_UNSUPPORTED, "batch * heads_q * query tiles is " + with_commas(blocks) +
+                                       "; a GPU takes at most 2,147,483,647 blocks.");
+  return {stage.name, &variant, tile_row, p, {}, variant.workspace_bytes(p)};
 }
 
 }  // namespace fa2

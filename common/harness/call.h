@@ -19,4 +19,7 @@ Call plan_call(const fa2_problem* problem, const fa2_options* options);
 Call plan_call(const Stage& stage, const Variant& variant, TileMode mode, const Problem& problem,
                const GpuLimits& gpu);
 
+/// The same with a given row of the variant's tile table.
+Call plan_call(const Stage& stage, const Variant& variant, int tile_row, const Problem& problem);
+
 }  // namespace fa2

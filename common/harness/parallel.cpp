@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,11 +32,13 @@ void parallel_for(int64_t count, const std::function<void(int64_t)>& body) {
       next = count;
     }
   };
-  {
-    std::vector<std::jthread> threads;
+  std::vector<std::thread> threads;
+  try {
     for (int64_t i = 1; i < workers; ++i) threads.emplace_back(work);
-    work();
+  } catch (const std::system_error&) {  // no more threads to be had: fewer do as well
   }
+  work();
+  for (std::thread& thread : threads) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -4,8 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "common/harness/failure.h"
-
 namespace fa2 {
 namespace {
 
@@ -20,14 +18,6 @@ int input_sets(const DeviceInfo& info, size_t bytes_per_set) {
 size_t tensor_bytes(const Workload& workload) {
   const InputTensors& x = workload.inputs();
   return 2 * x.Q.raw_bytes() + x.K.raw_bytes() + x.V.raw_bytes();  // O is as large as Q
-}
-
-Call plan_row(const Stage& stage, const Variant& variant, int tile_row, const Problem& p) {
-  if (tile_row < 0 || static_cast<size_t>(tile_row) >= variant.tiles.size() ||
-      variant.tiles[tile_row].d != p.d)
-    invalid(std::string(stage.name) + " has no tile row " + std::to_string(tile_row) +
-            " for head_dim " + std::to_string(p.d) + ".");
-  return {stage.name, &variant, tile_row, p, {}, variant.workspace_bytes(p)};
 }
 
 Outputs run_planned(Device& device, Call call, const Workload& workload, fa2_counters* counters) {
@@ -57,12 +47,12 @@ Outcome run_checked(Device& device, const Stage& stage, const Variant& variant, 
 
 Outcome run_checked(Device& device, const Stage& stage, const Variant& variant, int tile_row,
                     const Workload& workload) {
-  return run_and_judge(device, plan_row(stage, variant, tile_row, workload.problem()), workload);
+  return run_and_judge(device, plan_call(stage, variant, tile_row, workload.problem()), workload);
 }
 
 Outputs run_once(Device& device, const Stage& stage, const Variant& variant, int tile_row,
                  const Workload& workload, fa2_counters* counters) {
-  return run_planned(device, plan_row(stage, variant, tile_row, workload.problem()), workload,
+  return run_planned(device, plan_call(stage, variant, tile_row, workload.problem()), workload,
                      counters);
 }
 

@@ -55,13 +55,12 @@ void check_sizes(const fa2_problem& p) {
 }
 
 /// A product of sizes that must stay countable in 64 bits.
-void check_product(const std::string& what, std::initializer_list<int64_t> factors) {
+void check_product(const std::string& what, std::initializer_list<int64_t> factors,
+                   int64_t most = max_work) {
   __int128 product = 1;
-  for (const int64_t factor : factors) {
-    product *= factor;
-    if (product > max_work)
-      invalid(what + " is more than " + with_commas(max_work) + "; the sizes are too large.");
-  }
+  for (const int64_t factor : factors) product *= factor;  // at most 2^31 * 2^31 * 2^30 * 2^30
+  if (product > most)
+    invalid(what + " is more than " + with_commas(most) + "; the sizes are too large.");
 }
 
 /// Whether two rows of a tensor share memory. Sorted by stride, each dimension must step over all
@@ -119,6 +118,7 @@ Problem validate(const fa2_problem* given) {
   const fa2_problem& p = *given;
   check_struct("fa2_problem", p.struct_size, sizeof p, p.abi_version);
   check_sizes(p);
+  check_product("batch * heads_q", {p.batch, p.heads_q}, max_count);
   check_product("batch * heads_q * seqlen_q * head_dim",
                 {p.batch, p.heads_q, p.seqlen_q, p.head_dim});
   check_product("batch * heads_kv * seqlen_k * head_dim",

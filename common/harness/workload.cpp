@@ -4,15 +4,20 @@
 #include <cmath>
 
 #include "common/harness/float16.h"
+#include "common/harness/host_memory.h"
 #include "common/harness/tiles.h"
 #include "common/harness/validate.h"
 
 namespace fa2 {
 namespace {
 
+/// The problem, if its inputs and outputs and their copies on a simulated device fit in memory.
 Problem validated(const Spec& spec) {
-  const fa2_problem p = to_problem(spec);
-  return validate(&p);
+  const fa2_problem given = to_problem(spec);
+  const Problem p = validate(&given);
+  require_host_memory("the tensors of this problem",
+                      12 * shape_q(p).elements() + 8 * shape_kv(p).elements());
+  return p;
 }
 
 /// The first key with a NaN or infinity in each column of V.

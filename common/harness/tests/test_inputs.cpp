@@ -23,7 +23,7 @@ bool same_row(const HostTensor& a, int b, int h, int i, const HostTensor& other,
 
 }  // namespace
 
-TEST_CASE("every batch, head and row has data of its own", "[harness]") {
+TEST_CASE("every batch, head and row has data of its own (cs149gpt)", "[harness]") {
   const InputTensors x = make(parse_spec("b=2 h=2 q=3 k=3"));
   CHECK_FALSE(same_row(x.K, 0, 0, 0, x.K, 1, 0, 0));
   CHECK_FALSE(same_row(x.K, 0, 0, 0, x.K, 0, 1, 0));

@@ -26,7 +26,7 @@ std::string first_complaint(Device& device, const PlainStage& plain, int tile_ro
 
 std::vector<ContractCase> all_cases(int d) {
   std::vector<ContractCase> cases = contract_cases({64, 128, 4, 1}, d);
-  for (ContractCase& item : reported_cases(d)) cases.push_back(std::move(item));
+  for (ContractCase& item : reported_cases(d, Backend::cuda)) cases.push_back(std::move(item));
   return cases;
 }
 
@@ -55,6 +55,8 @@ TEST_CASE("every wrong stage is rejected", "[harness]") {
   }
 }
 
+// NaN (SGEMM_CUDA #20), random noise (mlir-air #1427), Q and K ignored (66RING #12) and one head's
+// data for all (cs149gpt) passed where they were reported.
 TEST_CASE("mistakes that pass in other checkers fail on the plainest problem", "[harness]") {
   const char* plainest = "h=2 q=100 k=100";
   for (const char* mistake :

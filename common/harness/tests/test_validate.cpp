@@ -70,6 +70,8 @@ TEST_CASE("sizes that no call can have are refused", "[harness]") {
   CHECK(sentence([](fa2_problem& p) { p.seqlen_q = p.seqlen_k = 1 << 30; }) ==
         "batch * heads_q * seqlen_q * seqlen_k is more than 288,230,376,151,711,744; the sizes are "
         "too large.");
+  CHECK(sentence([](fa2_problem& p) { p.batch = 1 << 29; }) ==
+        "batch * heads_q is more than 2,147,483,647; the sizes are too large.");
   CHECK(sentence([](fa2_problem& p) { p.batch = p.heads_q = p.heads_kv = INT32_MAX; }) != "");
 }
 
