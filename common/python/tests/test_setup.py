@@ -214,3 +214,14 @@ def test_headers_without_their_library_do_not_count(tmp_path, monkeypatch):
     (tmp_path / "lib" / "x86_64-linux-gnu").mkdir(parents=True)
     (tmp_path / "lib" / "x86_64-linux-gnu" / "libboost_context.a").touch()
     assert boost.found()
+
+
+def test_build_failure_shows_errors_but_no_command_lines():
+    text = build.explain_build("sim", """\
+[1/3] Building CXX object a.o
+FAILED: b.o
+/usr/bin/ccache /usr/bin/c++ -O2 -c b.cpp
+/work/stage3_fa2_seqpar/c++ar/b.cpp:7:1: error: no such thing
+ninja: build stopped: subcommand failed.
+""")
+    assert "b.cpp:7:1: error: no such thing" in text and "-O2" not in text and "[1/3]" not in text
