@@ -1,5 +1,6 @@
 #pragma once
-// The counts that stages 2 to 6 share on the same tile, and the sizes their closed forms are made of.
+// The counts that stages 2 to 6 share on the same tile, and the sizes their closed forms are made
+// of.
 #include "common/harness/counters.h"
 #include "common/harness/tiles.h"
 #include "common/testing/catch.h"
