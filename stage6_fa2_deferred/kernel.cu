@@ -115,10 +115,8 @@ template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x, float threshold) {
   const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  // The heads are fastest, and the last (longest) q tile first. Runs once: as a loop, the compiler
-  // keeps no address in local memory on sm_80.
-  for (int rank = blockIdx.x / BH; rank < Tr; rank += Tr)
-    attend<T, row>(p, x, threshold, blockIdx.x % BH, Tr - 1 - rank);
+  const int rank = blockIdx.x / BH;  // the heads are fastest, and the last (longest) q tile first
+  attend<T, row>(p, x, threshold, blockIdx.x % BH, Tr - 1 - rank);
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream, float threshold) {
