@@ -75,7 +75,7 @@ int Stacks::guard_of(const void* address) const {
   return offset % stride() < page_bytes() ? static_cast<int>(offset / stride()) : -1;
 }
 
-void Context::start(char* bottom, char* top, std::function<Context*()> body) {
+UNTRACED void Context::start(char* bottom, char* top, std::function<Context*()> body) {
   drop();
   boost::context::stack_context stack;
   stack.sp = top;
@@ -85,7 +85,10 @@ void Context::start(char* bottom, char* top, std::function<Context*()> body) {
   __asan_unpoison_memory_region(bottom, stack.size);  // a dropped fiber left its frames there
 #endif
 #if FA2_FIBER_TSAN
+  // Boost enters the new fiber once while it makes it.
+  void* const maker = __tsan_get_current_fiber();
   tsan_fiber_ = __tsan_create_fiber(0), tsan_owned_ = true;
+  __tsan_switch_to_fiber(tsan_fiber_, 0);
 #endif
   fiber_ = boost::context::fiber(
       std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
@@ -96,6 +99,9 @@ void Context::start(char* bottom, char* top, std::function<Context*()> body) {
         std::terminate();  // nobody comes back
         return boost::context::fiber();
       });
+#if FA2_FIBER_TSAN
+  __tsan_switch_to_fiber(maker, 0);
+#endif
 }
 
 UNTRACED void Context::switch_to(Context& from, Context& to) { switch_for(from, to, false); }
