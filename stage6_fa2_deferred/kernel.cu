@@ -50,7 +50,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
-  constexpr bool ones_column = tiles[row].mode == TileMode::tuned;
+  // Only fp16: sums of P in bf16 would cost LSE two digits.
+  constexpr bool ones_column = tiles[row].mode == TileMode::tuned && std::is_same_v<T, half>;
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
 
