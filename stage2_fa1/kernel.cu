@@ -2,25 +2,24 @@
 //
 // The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
 // maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
-// O is right after every tile and S only ever exists one Br x Bc tile at a time.
+// O is right after every tile and S exists only one Br x Bc tile at a time.
 //
-//   for each q tile i (last first):                               one block per (batch, head)
+//   for each q tile i, last first:                   one block per (batch, head)
 //     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of
-//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
-//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
-//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//       S = Q_i K_j^T                                warp w: all rows, its share of the columns
+//       m_new = max(m, rowmax(S))                    row maxima meet in shared memory
+//       P = exp(S - m_new), alpha = exp(m - m_new)
+//       l_new = alpha l + rowsum(P)                  row sums likewise
+//       O = (alpha l / l_new) O + (1 / l_new) P V_j  FA1: normalized after every tile
 //
 // Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global
-// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
-// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
-// it.
+// FA1's paper has the loops the other way around (K and V outside, O in global memory), and its code
+// reduced inside a quad by shuffles before going to shared memory. Here the q tiles are outside, so
+// that stage 3 is one small step, and nothing is shuffled before stage 5.
 //
-// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
-// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+// Look at: global bytes (they no longer grow as Nq Nk of fp32), partial_o bytes, block barriers.
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {

@@ -1,26 +1,13 @@
-// Stage 2: FlashAttention-1. S and P never reach global memory.
+// Stage 3: one block per query tile. FlashAttention-2, change 1 (paper, section 3.2).
 //
-// The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
-// O is right after every tile and S only ever exists one Br x Bc tile at a time.
+// Parent: stage2_fa1. There one block walks over all q tiles of a head, so B * H blocks are all the
+// GPU gets: 8 heads leave 124 of 132 SMs idle. The rows of Q do not depend on each other, so the
+// loop over q tiles becomes the grid: B * H * ceil(Nq / Br) blocks.
 //
-//   for each q tile i (last first):                               one block per (batch, head)
-//     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of
-//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
-//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
-//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+// blockIdx.x = rank * (B * H) + bh: rank 0 is the last q tile. With a causal mask it sees the most
+// keys, and heavy blocks should start first. One dimension has no limit of 65,535.
 //
-// Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
-// through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
-//
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global
-// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
-// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
-// it.
-//
-// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
-// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+// Look at: blocks. Nothing else moves but one block barrier per q tile.
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {

@@ -1,26 +1,13 @@
-// Stage 2: FlashAttention-1. S and P never reach global memory.
+// Stage 4: warps split the rows of Q. FlashAttention-2, change 2 (paper, section 3.3).
 //
-// The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
-// O is right after every tile and S only ever exists one Br x Bc tile at a time.
+// Parent: stage3_fa2_seqpar. There each warp holds all rows of S and a share of the columns, so P V
+// is a partial sum that crosses the warps through shared memory. Here each warp owns Br / warps rows
+// and all columns: its P V is the whole sum of its rows, and the exchange is gone.
 //
-//   for each q tile i (last first):                               one block per (batch, head)
-//     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of
-//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
-//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
-//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+// The statistics still go through shared memory, but inside the warp: __syncwarp orders them.
+// (Some lectures tell this change the other way around; the paper and kernel_traits.h are clear.)
 //
-// Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
-// through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
-//
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global
-// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
-// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
-// it.
-//
-// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
-// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+// Look at: partial_o bytes (0 now), block barriers (only those of the K and V copies are left).
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {

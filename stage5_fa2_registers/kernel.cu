@@ -1,26 +1,11 @@
-// Stage 2: FlashAttention-1. S and P never reach global memory.
+// Stage 5: the row statistics stay in registers.
 //
-// The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
-// O is right after every tile and S only ever exists one Br x Bc tile at a time.
+// Parent: stage4_fa2_warps. A warp owns its rows, and the four lanes of a quad hold a row between
+// them (fragment.h). So m, l and the factors need no shared memory: each lane keeps them, and the
+// quad meets by two shuffles for the maximum and two for the sum, per row and tile.
+// Official code: softmax.h, row_max and row_sum, Allreduce<4>.
 //
-//   for each q tile i (last first):                               one block per (batch, head)
-//     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of
-//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
-//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
-//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
-//
-// Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
-// through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
-//
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global
-// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
-// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
-// it.
-//
-// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
-// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+// Look at: statistics bytes and warp syncs (0 now), shuffles (8 per warp of 16 rows and tile).
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {

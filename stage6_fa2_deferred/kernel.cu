@@ -1,26 +1,18 @@
-// Stage 2: FlashAttention-1. S and P never reach global memory.
+// Stage 6: divide once, at the end. FlashAttention-2, its algorithm (paper, section 3.1).
 //
-// The idea (paper, section 2.3): walk over K and V in tiles and keep, per query row, the running
-// maximum m and sum l of the softmax. When a tile raises m, what was summed before is rescaled, so
-// O is right after every tile and S only ever exists one Br x Bc tile at a time.
+// Parent: stage5_fa2_registers, which normalizes O after every tile as FA1 does. Nothing needs that:
+// O is kept un-normalized, P V accumulates straight into it, and each row is divided by l once. The
+// row sum is combined across lanes once as well.
 //
-//   for each q tile i (last first):                               one block per (batch, head)
-//     for each kv tile j:
-//       S = Q_i K_j^T                                             warp w: all rows, columns of
-//       share w m_new = max(m, rowmax(S)), P = exp(S - m_new)             row maxima through shared
-//       memory l_new = alpha l + rowsum(P), alpha = exp(m - m_new)       row sums likewise O =
-//       (alpha l / l_new) O + (1 / l_new) P V_j               FA1: normalized after every tile
+//   row "paper"  O and l are rescaled by alpha whenever the warp sees a key (the paper)
+//   row "lazy"   only when some row's maximum grew by more than 8 in log2 units. Exact: P, l and O
+//                share the stale maximum, and 2^8 is far from overflow. Beyond the paper: it is FA4's
+//                conditional rescale. Lanes test it before any shuffle.
 //
-// Warps split K and V ("split-K"): each has a partial P V for all rows, and the partials are summed
-// through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
+// Tuned tiles in fp16 also sum P on the tensor cores, as if V had a column of ones (multiply_P1):
+// l then follows the same recurrence as O. Beyond the paper too, and worth about 4-7%.
 //
-// Against FA1 as published: its loops are the other way around (K and V outside, O in global
-// memory; `compare --variants` has that order too), and its code reduced inside a quad by shuffles
-// before going to shared memory. Here nothing is shuffled before stage 5, so that one stage shows
-// it.
-//
-// Cost: 4 Nq Nk d FLOPs, and 2 (2 Nq + 2 Nk Tr) d bytes of global memory per head in place of stage
-// 1's 10 Nq Nk more. Look at: global bytes (gone), partial_o bytes, block barriers, blocks.
+// Look at: normalizations (once per row), multiplications on O (half, then nearly none).
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {
