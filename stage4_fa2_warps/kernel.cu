@@ -1,8 +1,8 @@
 // Stage 4: warps split the rows of Q. FlashAttention-2, change 2 (paper, section 3.3).
 //
 // Parent: stage3_fa2_seqpar. There each warp holds all rows of S and a share of the columns, so P V
-// is a partial sum that crosses the warps through shared memory. Here each warp owns Br / warps rows
-// and all columns: its P V is the whole sum of its rows, and the exchange is gone.
+// is a partial sum that crosses the warps through shared memory. Here each warp owns Br / warps
+// rows and all columns: its P V is the whole sum of its rows, and the exchange is gone.
 //
 // The statistics still go through shared memory, but inside the warp: __syncwarp orders them.
 // (Some lectures tell this change the other way around; the paper and kernel_traits.h are clear.)
