@@ -9,4 +9,5 @@
 #include "common/device/attention.h"
 #include "common/device/dispatch.h"
 #include "common/device/kv_pipeline.h"
+#include "common/device/print_tile.h"
 #include "common/device/stage.h"

@@ -1,4 +1,6 @@
 """./fa2 compare"""
+import os
+import subprocess
 from pathlib import Path
 
 from .. import build, lock, paths, process, venv
@@ -53,11 +55,21 @@ def run(arguments: list[str]) -> int:
         arguments = [*arguments, "--out", str(out)]
     if backend is None and preset == "sim":
         arguments = [*arguments, "--backend", "sim"]  # the reason has been said
+    os.environ.setdefault("FA2_COMMIT", commit())  # every record names it
     status = process.run_foreground(
         [str(paths.preset_dir(preset) / "bin" / "fa2-compare"), *arguments])
     if status in (0, 1) and python and (out / "compare.json").exists():
         draw(python, out, quiet)
     return status
+
+
+def commit() -> str:
+    """The commit of the course, "-dirty" with local changes; empty where git cannot say."""
+    try:
+        return subprocess.run(["git", "-C", str(paths.ROOT), "describe", "--always", "--dirty",
+                               "--abbrev=12"], capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
 
 
 def set_up(preset: str, backend: str | None) -> Path | None:
