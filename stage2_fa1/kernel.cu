@@ -16,8 +16,8 @@
 // through shared memory in slices of 16 columns of d. That traffic is what stage 4 removes.
 //
 // FA1's paper has the loops the other way around (K and V outside, O in global memory), and its
-// code reduced inside a quad by shuffles before going to shared memory. Here the q tiles are outside, so
-// that stage 3 is one small step, and nothing is shuffled before stage 5.
+// code reduced inside a quad by shuffles before going to shared memory. Here the q tiles are
+// outside, so that stage 3 is one small step, and nothing is shuffled before stage 5.
 //
 // Look at: global bytes (they no longer grow as Nq Nk of fp32), partial_o bytes, block barriers.
 #include "common/device/device.h"

@@ -1,8 +1,8 @@
 // Stage 6: divide once, at the end. FlashAttention-2, its algorithm (paper, section 3.1).
 //
 // Parent: stage5_fa2_registers, which normalizes O after every tile as FA1 does. Nothing needs
-// that: O is kept un-normalized, P V accumulates straight into it, and each row is divided by l once. The
-// row sum is combined across lanes once as well.
+// that: O is kept un-normalized, P V accumulates straight into it, and each row is divided by l
+// once. The row sum is combined across lanes once as well.
 //
 //   row "paper"  O and l are rescaled by alpha whenever the warp sees a key (the paper)
 //   row "lazy"   only when some row's maximum grew by more than 8 in log2 units. Exact: P, l and O

@@ -221,7 +221,7 @@ def test_build_failure_shows_errors_but_no_command_lines():
 [1/3] Building CXX object a.o
 FAILED: b.o
 /usr/bin/ccache /usr/bin/c++ -O2 -c b.cpp
-/work/stage3_fa2_seqpar/c++ar/b.cpp:7:1: error: no such thing
+/clone/stage3_fa2_seqpar/c++ar/b.cpp:7:1: error: no such thing
 ninja: build stopped: subcommand failed.
 """)
     assert "b.cpp:7:1: error: no such thing" in text and "-O2" not in text and "[1/3]" not in text
