@@ -22,14 +22,7 @@ TEST_CASE("stage 2 counts what its algorithm says", "[stage2]") {
     const fa2_counters& n = c.n;
     check_common_counts(c);
     CHECK(n.blocks == c.heads);
-    CHECK(n.exp2_stats == c.T * c.Br);
-    CHECK(n.normalisations == c.T * c.Br);
-    CHECK(n.shuffles == 0);
-    CHECK(n.warp_syncs == 0);
-    // Every warp gives the partial P V of the other warps' rows away, once per visited tile.
-    CHECK(n.shared_store_bytes_partial_o == c.T * (c.warps - 1) * c.Br * c.d * 4);
-    CHECK(n.shared_load_bytes_partial_o == n.shared_store_bytes_partial_o);
-    CHECK(n.shared_wavefronts_partial_o == n.shared_wavefronts_ideal_partial_o);
+    check_split_k_counts(c);
     CHECK(n.block_barriers == c.T * (3 + 2 * c.d / 16) + c.q_tiles);
   }
 }

@@ -20,7 +20,7 @@ struct Layout {
   __host__ __device__ constexpr Layout(int d, Tile t)
       : Q(0),
         KV(Q + t.Br * d * 2),
-        partial(KV + kv_bytes(d, t)),         // [Br][4 warps]: one max or sum per lane of a row
+        partial(KV + kv_bytes(d, t)),         // [Br][4 per warp]: a max or sum of each lane
         m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
         l(m + t.Br * 4),                      // [Br]: the row sums
         f_O(l + t.Br * 4),                    // [Br]: factors of the old O
@@ -93,6 +93,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       dyn_smem<float4_t>(at.partial_O, (warps - 1) * Br * 4, Use::partial_o, "partial_O");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
+  // Depth 1 only: the statistics are ordered by the block barriers of its copies as well.
   KvPipeline<T, d, Bc, warps, 1> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
@@ -123,8 +124,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     reg<stat_tag> alpha = 0.f;
     if (owner) {
       reg<stat_tag> largest = -INFINITY;
-      UNROLL for (int k = 0; k < 4 * warps; ++k) largest =
-          max(largest, partial_smem[owned * 4 * warps + k]);
+      UNROLL for (int k = 0; k < 4 * warps; ++k) {
+        largest = max(largest, partial_smem[owned * 4 * warps + k]);
+      }
       const reg<stat_tag> m = m_smem[owned], m_new = max(m, largest * scale);  // in log2 units
       alpha = fast_exp2(m - finite(m_new));
       m_smem[owned] = m_new;
@@ -164,8 +166,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       add_partials<warps>(own, partial_O_smem);
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
-        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
-            fma(f_P, own(r, c), f_O * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) {
+          O(r, 4 * slice + c) = fma(f_P, own(r, c), f_O * O(r, 4 * slice + c));
+        }
       }
     }
     kv.release_V(j);

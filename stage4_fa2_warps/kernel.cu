@@ -123,8 +123,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       multiply_PV(PV, P, V_smem, S_col0, slice);
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
-        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
-            fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) {
+          O(r, 4 * slice + c) = fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
+        }
       }
     }
     kv.release_V(j);

@@ -85,8 +85,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       PV.fill(0.f);
       multiply_PV(PV, P, V_smem, S_col0, slice);
       UNROLL for (int r = 0; r < O.rows; ++r) {
-        UNROLL for (int c = 0; c < 4; ++c) O(r, 4 * slice + c) =
-            fma(f_P[r], PV(r, c), f_O[r] * O(r, 4 * slice + c));
+        UNROLL for (int c = 0; c < 4; ++c) {
+          O(r, 4 * slice + c) = fma(f_P[r], PV(r, c), f_O[r] * O(r, 4 * slice + c));
+        }
       }
     }
     kv.release_V(j);

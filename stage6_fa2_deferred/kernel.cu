@@ -9,9 +9,6 @@
 //                share the stale maximum, and 2^8 is far from overflow. Beyond the paper: it is
 //                FA4's conditional rescale. Lanes test it before any shuffle.
 //
-// Tuned tiles in fp16 also sum P on the tensor cores, as if V had a column of ones (multiply_P1):
-// l then follows the same recurrence as O. Beyond the paper too, and worth about 4-7%.
-//
 // Look at: normalizations (once per row), multiplications on O (half, then nearly none).
 #include "common/device/device.h"
 
@@ -26,12 +23,13 @@ struct Layout {
       : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
 };
 
-constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
+  return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
+}
 constexpr TileRow tiles[] = {
-    row(TileMode::same, 64, {64, 128, 4, 1}),
-    row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),
-    row(TileMode::tuned, 128, {64, 128, 4, 1}),
+    row(TileMode::same, 64, {64, 128, 4, 1}),        row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::tuned, 64, {128, 64, 4, 2}, 1.5f), row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 128, {64, 64, 4, 2}),
 };
 
 /// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
@@ -42,8 +40,6 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
-  // Only fp16: sums of P in bf16 would cost LSE two digits.
-  constexpr bool ones_column = tiles[row].mode == TileMode::tuned && std::is_same_v<T, half>;
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
 
@@ -56,10 +52,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
-  reg<stat_tag> m[S_rows / 8];  // of this lane's rows, the same in a quad's 4 lanes
-  UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY;
-  Fragment<stat_tag, S_rows / 16, 1> l;  // in column 0: this lane's part of the row sum
-  l.fill(0.f);
+  // Of this lane's rows. The four lanes of a quad have the same m, each its own part of l.
+  reg<stat_tag> m[S_rows / 8], l[S_rows / 8];
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY, l[r] = 0.f;
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -81,27 +76,25 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
         const reg<stat_tag> m_new = max(m[r], quad_max(largest[r]) * scale);  // in log2 units
         const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new));
         m[r] = m_new;
-        l(r, 0) *= alpha;
+        l[r] *= alpha;
         UNROLL for (int c = 0; c < O.cols; ++c) O(r, c) *= alpha;
       }
     UNROLL for (int r = 0; r < S.rows; ++r) {
       const reg<stat_tag> m_row = finite(m[r]);
       UNROLL for (int c = 0; c < S.cols; ++c) {
         S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        if (!ones_column) l(r, 0) += S(r, c);
+        l[r] += S(r, c);
       }
     }
     const auto P = pack<T>(S);
-    if (ones_column) multiply_P1<T>(l, P);
     multiply_PV(O, P, kv.wait_V(j), S_col0, 0);
     kv.release_V(j);
   }
 
   const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
-  reg<stat_tag> sum[S_rows / 8];
-  UNROLL for (int r = 0; r < S_rows / 8; ++r) sum[r] = ones_column ? l(r, 0) : quad_sum(l(r, 0));
-  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(sum[r]); });
-  store_LSE(p, out, i * Br + O_row0, m, sum);
+  UNROLL for (int r = 0; r < S_rows / 8; ++r) l[r] = quad_sum(l[r]);
+  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
+  store_LSE(p, out, i * Br + O_row0, m, l);
 }
 
 template <class T, int row>

@@ -13,7 +13,7 @@ __device__ __forceinline__ float log2_scale(const Problem& p) { return p.scale *
 /// How many keys query row i sees, from key 0 on. Causal is aligned at the bottom right: the last
 /// query sees the last key.
 __device__ __forceinline__ int visible_keys(const Problem& p, int i) {
-  const int keys = p.causal ? i + 1 + p.Nk - p.Nq : p.Nk;
+  const int keys = p.causal ? i + 1 + (p.Nk - p.Nq) : p.Nk;
   return keys < 0 ? 0 : (keys < p.Nk ? keys : p.Nk);
 }
 

@@ -23,7 +23,7 @@ namespace fa2::inline on_gpu {
 using half = __half;
 using bfloat16 = __nv_bfloat16;
 
-// ---- Registers whose arithmetic the simulator counts, by what they hold -------------------------
+// ---- Registers whose arithmetic the simulator counts, by what they hold ------------------------
 
 struct S_tag {};     // scores and probabilities
 struct O_tag {};     // the output accumulator and its partial products
@@ -32,8 +32,7 @@ struct stat_tag {};  // row statistics: m, l and the factors made from them
 template <class Tag>
 using reg = float;
 
-// ---- Memory
-// --------------------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 
 template <class T>
 using gptr = T*;  // global memory
@@ -76,14 +75,12 @@ struct alignas(16) float4_t {
   float x, y, z, w;
 };
 
-// ---- Barriers
-// ------------------------------------------------------------------------------------
+// ---- Barriers ----------------------------------------------------------------------------------
 
 __device__ __forceinline__ void block_barrier() { __syncthreads(); }
 __device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 
-// ---- Warp collectives
-// ----------------------------------------------------------------------------
+// ---- Warp collectives --------------------------------------------------------------------------
 
 template <class R>
 __device__ __forceinline__ R shuffle_xor(R value, int lane_mask) {
@@ -134,8 +131,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&D)[4], const uint32_t (&A)[
   }
 }
 
-// ---- Asynchronous copies
-// ---------------------------------------------------------------------------
+// ---- Asynchronous copies -----------------------------------------------------------------------
 
 /// Starts copying 16 bytes from global to shared memory; writes zeros instead when !valid.
 template <class T>
@@ -156,8 +152,7 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(Pending) : "memory");
 }
 
-// ---- mbarriers: counted barriers in shared memory
-// ----------------------------------------------------
+// ---- mbarriers: counted barriers in shared memory ----------------------------------------------
 
 __device__ __forceinline__ void mbarrier_init(sptr<uint64_t> bar, int arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(bar.address), "r"(arrivals) : "memory");
@@ -202,8 +197,7 @@ __device__ __forceinline__ int recomputed(int value) {
   return value;
 }
 
-// ---- Arithmetic
-// ------------------------------------------------------------------------------------
+// ---- Arithmetic --------------------------------------------------------------------------------
 
 /// 2^x, flushing denormals; exp2(-inf) = 0.
 template <class R>
@@ -239,8 +233,7 @@ __device__ __forceinline__ void store2(gptr<T> to, uint32_t bits) {
   *reinterpret_cast<uint32_t*>(to) = bits;
 }
 
-// ---- Launch
-// ----------------------------------------------------------------------------------------
+// ---- Launch ------------------------------------------------------------------------------------
 
 using Stream = void*;  // a cudaStream_t
 

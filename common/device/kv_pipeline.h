@@ -13,7 +13,7 @@
 
 namespace fa2::inline FA2_BACKEND {
 
-/// Its shared memory in bytes.
+/// The shared memory of a KvPipeline, in bytes.
 __host__ __device__ constexpr int kv_bytes(int d, Tile t) {
   return 2 * t.depth * t.Bc * d * 2 + (t.depth > 1 ? 2 * t.depth * 8 : 0);
 }
@@ -43,7 +43,10 @@ class KvPipeline {
       for (int j = 0; j < depth - 1; ++j) load_pair(j);
     else
       load_K(0);
-    if (count_ == 0) cp_async_wait<0>();  // no key is visible: nothing else will wait for Q
+    if (count_ == 0) {  // no key is visible: nothing else will wait for Q
+      cp_async_commit();
+      cp_async_wait<0>();
+    }
   }
 
   /// Returns K_j once it has landed.

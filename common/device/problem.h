@@ -46,7 +46,8 @@ enum class TileMode : int { same = 0, same_b = 1, tuned = 2 };
 
 /// One row of a stage's tile table. The first row of the wanted mode is taken whose head dim
 /// matches, whose shared memory fits the GPU, and whose grid has at least `min_waves` blocks per
-/// SM; failing the last condition, the last row that fits.
+/// SM; failing the last condition, the last row that fits. A kernel depends on d and the tile alone,
+/// not on the mode: the tests run each tile once.
 struct TileRow {
   TileMode mode;
   int d;

@@ -102,14 +102,4 @@ __device__ __forceinline__ void multiply_PV(Fragment<O_tag, M16, N8>& O, const O
   }
 }
 
-/// l += P 1: the row sums of P, as if V had one more column of ones. Every lane gets the whole sum
-/// of its rows, in the first two columns of l; no shuffle is needed.
-template <class T, int M16, int K16>
-__device__ __forceinline__ void multiply_P1(Fragment<stat_tag, M16, 1>& l,
-                                            const Operand<M16, K16>& P) {
-  const uint32_t ones = pack2<T>(1.f, 1.f);
-  UNROLL for (int k = 0; k < K16; ++k) UNROLL for (int i = 0; i < M16; ++i)
-      mma_m16n8k16<T>(l.block[i][0], P.block[i][k], ones, ones, l.block[i][0]);
-}
-
 }  // namespace fa2::inline FA2_BACKEND

@@ -1,6 +1,5 @@
 #pragma once
-// The counts that stages 2 to 6 share on the same tile, and the sizes their closed forms are made
-// of.
+// The counts that stages share on the same tile, and the sizes their closed forms are made of.
 #include "common/harness/counters.h"
 #include "common/harness/tiles.h"
 #include "common/testing/catch.h"
@@ -20,11 +19,11 @@ struct Counted {
   uint64_t Nq;
 };
 
-inline Counted count_case(const char* stage, const char* text) {
+inline Counted count_case(const char* stage, const char* text, const char* variant = "") {
   const Spec spec = parse_spec(text);
   Tile tile{};
   Counted c{};
-  c.n = count(stage, spec, &tile);
+  c.n = count(stage, spec, &tile, variant);
   Problem p{};
   p.batch = static_cast<int>(spec.batch);
   p.heads_q = static_cast<int>(spec.heads_q);
@@ -46,6 +45,18 @@ inline void check_common_counts(const Counted& c) {
   CHECK(c.n.global_load_bytes == 2 * c.heads * c.Nq * c.d + c.T * 2 * 2 * c.Bc * c.d);
   CHECK(c.n.global_store_bytes == c.heads * c.Nq * (2 * c.d + 4));
   CHECK(c.n.shared_wavefronts_tiles == c.n.shared_wavefronts_ideal_tiles);
+}
+
+/// What stages 2 and 3 have in common: warps split K and V, the statistics go through shared memory.
+inline void check_split_k_counts(const Counted& c) {
+  CHECK(c.n.exp2_stats == c.T * c.Br);
+  CHECK(c.n.normalisations == c.T * c.Br);
+  CHECK(c.n.shuffles == 0);
+  CHECK(c.n.warp_syncs == 0);
+  // Every warp gives the partial P V of the other warps' rows away, once per visited tile.
+  CHECK(c.n.shared_store_bytes_partial_o == c.T * (c.warps - 1) * c.Br * c.d * 4);
+  CHECK(c.n.shared_load_bytes_partial_o == c.n.shared_store_bytes_partial_o);
+  CHECK(c.n.shared_wavefronts_partial_o == c.n.shared_wavefronts_ideal_partial_o);
 }
 
 }  // namespace fa2::testing

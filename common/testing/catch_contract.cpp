@@ -129,11 +129,11 @@ void check_random_problems(const char* stage_name, double seconds) {
   }
 }
 
-fa2_counters count(const char* stage_name, const Spec& spec, Tile* tile) {
+fa2_counters count(const char* stage_name, const Spec& spec, Tile* tile, const char* variant) {
   const auto device = make_device({});
   const Stage& stage = find_stage(Backend::sim, stage_name);
   const Outcome outcome =
-      run_checked(*device, stage, stage.variants.front(), TileMode::same, Workload(spec));
+      run_checked(*device, stage, find_variant(stage, variant), TileMode::same, Workload(spec));
   INFO(to_text(spec));
   CHECK(outcome.verdict.message == "");
   if (tile != nullptr) *tile = outcome.tile.tile;

@@ -25,8 +25,9 @@ void check_reproducible(const char* stage);
 /// Random problems for about this many seconds on each machine.
 void check_random_problems(const char* stage, double seconds);
 
-/// What a stage counts on the simulator for a correct run of this problem, with the first variant's
-/// `same` tile. `tile` (may be null) receives it.
-fa2_counters count(const char* stage, const Spec& spec, Tile* tile = nullptr);
+/// What a stage counts on the simulator for a correct run of this problem, with the `same` tile of
+/// `variant` ("": its first). `tile` (may be null) receives it.
+fa2_counters count(const char* stage, const Spec& spec, Tile* tile = nullptr,
+                   const char* variant = "");
 
 }  // namespace fa2::testing
