@@ -29,7 +29,7 @@ constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0)
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),        row(TileMode::same, 128, {64, 128, 4, 1}),
     row(TileMode::tuned, 64, {128, 64, 4, 2}, 1.5f), row(TileMode::tuned, 64, {64, 128, 4, 1}),
-    row(TileMode::tuned, 128, {64, 64, 4, 2}),
+    row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
 /// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
