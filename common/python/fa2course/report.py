@@ -1,4 +1,4 @@
-"""Draws compare.png from compare.json: `python -m fa2course.report DIR`.
+"""Draws compare.png and writes compare.html from compare.json: `python -m fa2course.report DIR`.
 
 The format of compare.json is described in common/cli/README.md.
 """
@@ -73,15 +73,20 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: python -m fa2course.report DIR  (where compare.json is)", file=sys.stderr)
         return 0 if arguments in (["-h"], ["--help"]) else 2
+    from . import html_report  # which needs this module
+
     folder = Path(arguments[0])
     try:
-        draw(read_results(folder), folder / "compare.png")
+        results = read_results(folder)
+        draw(results, folder / "compare.png")
+        html_report.write(results, folder / "compare.html")
     except ReportError as error:
         print(f"fa2 report: {error}", file=sys.stderr)
         return 2
-    print(f"Written: compare.png in {folder}")
+    print(f"Written: compare.png and compare.html in {folder}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from fa2course.report import main as run  # one copy of this module, also for html_report
+    sys.exit(run(sys.argv[1:]))

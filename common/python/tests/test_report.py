@@ -20,8 +20,9 @@ def record(number: int, stage: str, variant: str = "", **changes) -> dict:
     shape = {"B": 1, "Hq": 2, "Hkv": 2, "Nq": 512, "Nk": 512, "d": 64, "causal": False}
     environment = {"gpu": "NVIDIA H200", "driver": "580", "cuda": "13.0", "commit": "abc1234",
                    "date": "2025-01-31", "peak_tflops": 989}
-    return {"stage": stage, "variant": variant, "number": number, "shape": shape,
-            "dtype": "fp16", "tile_mode": "same", "spread": None, "tflops": None, "counters": None,
+    return {"stage": stage, "variant": variant, "number": number, "backend": "sim", "shape": shape,
+            "dtype": "fp16", "tile_mode": "same", "tile": None, "time_ms": None, "spread": None,
+            "tflops": None, "counters": None, "share_of_tolerance": None, "ok": True, "reason": "",
             "environment": environment} | changes
 
 
@@ -30,7 +31,7 @@ def counted(number: int, stage: str, value: int, variant: str = "") -> dict:
 
 
 def timed(number: int, stage: str, N: int, tflops: float, d: int = 64) -> dict:
-    r = record(number, stage, tflops=tflops, spread=0.02)
+    r = record(number, stage, backend="cuda", tflops=tflops, time_ms=1 / tflops, spread=0.02)
     r["shape"] |= {"Nq": N, "Nk": N, "d": d}
     return r
 
@@ -103,7 +104,8 @@ def test_picture_of_counters(tmp_path, capsys):
     assert report.main([str(tmp_path)]) == 0
     width, height = png_size(tmp_path / "compare.png")
     assert width > 800 and height > 500
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["compare.json", "compare.png"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["compare.html", "compare.json",
+                                                           "compare.png"]
     assert "compare.png" in capsys.readouterr().out
 
 

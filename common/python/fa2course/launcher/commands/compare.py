@@ -35,7 +35,7 @@ shapes (every combination):
   --gpu MODEL        the GPU whose limits the simulator takes, e.g. a100
   --threads N        threads of the simulator (default: all cores)
   --against FILE     say which rows differ from this compare.json of an earlier run
-  --out DIR          folder for compare.json, .csv, .md and .png (default: build/results/compare)
+  --out DIR          folder for compare.json, .csv, .md, .png and .html (default: build/results/compare)
   --quiet            print errors only
 
 exit status: 0 done, 1 a result is wrong (or differs: --against), 2 cannot run here
