@@ -1,0 +1,99 @@
+"""What a stage's change must move: limits on counters, from the closed forms of its algorithm.
+
+Every rule is an upper limit or an exact count on the tile of `--tiles same`; a better kernel passes.
+A rule of stage N holds for the later stages too, up to `until`.
+"""
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Counters = dict[str, int]
+Sizes = dict[str, int]  # T (tiles visited), q_tiles, heads, Nq, d, Br, Bc, warps
+
+
+@dataclass(frozen=True)
+class Rule:
+    since: int
+    problem: str  # continues "correct, but ..."
+    value: Callable[[Counters], int]
+    needed: Callable[[Sizes], int]
+    unit: str
+    until: int = 6
+    per: str = "T"  # which size the numbers are shown by: "T" (per tile), "q_tiles", or ""
+    exact: bool = False
+    only: tuple[str, ...] = field(default=())  # names of variants; (): all
+
+    def broken_by(self, counters: Counters, sizes: Sizes) -> bool:
+        value, needed = self.value(counters), self.needed(sizes)
+        return value != needed if self.exact else value > needed
+
+    def message(self, stage: int, counters: Counters, sizes: Sizes) -> str:
+        by = sizes[self.per] if self.per else 1
+        what = {"T": " per tile", "q_tiles": " per query tile", "": ""}[self.per]
+        value = number(self.value(counters) / by)
+        needed = number(self.needed(sizes) / by)
+        most = "" if self.exact or needed == "0" else "at most "
+        return (f"correct, but {self.problem}: {value} {self.unit}{what}, stage {stage} needs "
+                f"{most}{needed}.")
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def total(*names: str) -> Callable[[Counters], int]:
+    return lambda n: sum(n[name] for name in names)
+
+
+O_MULTIPLIES = total("fp32_mul_O", "fp32_fma_O")
+
+RULES = (
+    # ---- stage 6: un-normalized O ----
+    Rule(6, "O is still divided by l on every tile", total("normalisations"),
+         lambda s: s["q_tiles"] * 4 * s["Br"], "reciprocals of l", per="q_tiles"),
+    Rule(6, "O is still multiplied by two factors per tile", O_MULTIPLIES,
+         lambda s: (s["T"] + s["q_tiles"]) * s["Br"] * s["d"], "multiplications on O"),
+    Rule(6, "the row sums still meet across lanes on every tile", total("shuffles"),
+         lambda s: (s["T"] + s["q_tiles"]) * s["Br"] // 4, "shuffles"),
+    Rule(6, "variant \"lazy\" still rescales on every tile", total("exp2_stats"),
+         lambda s: s["T"] * 4 * s["Br"] - 1, "exponentials for statistics", only=("lazy",)),
+    # ---- stage 5: statistics in registers ----
+    Rule(5, "the statistics still go through shared memory",
+         total("shared_load_bytes_statistics", "shared_store_bytes_statistics"), lambda s: 0, "bytes"),
+    Rule(5, "warps still synchronize for the statistics", total("warp_syncs"), lambda s: 0,
+         "warp barriers"),
+    Rule(5, "lanes shuffle more than a maximum and a sum per row need", total("shuffles"),
+         lambda s: s["T"] * s["Br"] // 2, "shuffles", until=5),
+    # ---- stage 4: split Q ----
+    Rule(4, "partial O still crosses the warps",
+         total("shared_load_bytes_partial_o", "shared_store_bytes_partial_o"), lambda s: 0, "bytes"),
+    Rule(4, "more block barriers are left than the copies of K and V have", total("block_barriers"),
+         lambda s: s["T"] * 3, "block barriers"),
+    # ---- stage 3: one block per query tile ----
+    Rule(3, "the query tiles do not have a block each", total("blocks"), lambda s: s["q_tiles"],
+         "blocks", per="", exact=True),
+    Rule(3, "a block barrier is left that nothing needs any more", total("block_barriers"),
+         lambda s: s["T"] * (3 + 2 * s["d"] // 16), "block barriers in all", until=3, per=""),
+    # ---- stage 2: S and P stay on the chip ----
+    Rule(2, "more is read from global memory than Q once, and K and V once per tile",
+         total("global_load_bytes"),
+         lambda s: 2 * s["heads"] * s["Nq"] * s["d"] + s["T"] * 4 * s["Bc"] * s["d"], "bytes"),
+    Rule(2, "more is written to global memory than O and LSE", total("global_store_bytes"),
+         lambda s: s["heads"] * s["Nq"] * (2 * s["d"] + 4), "bytes", per="q_tiles"),
+    Rule(2, "global memory is lent for S and P", total("workspace_bytes"), lambda s: 0,
+         "bytes of workspace", per=""),
+    Rule(2, "exponentials are computed more than once", total("exp2_p"),
+         lambda s: s["T"] * s["Br"] * s["Bc"], "exponentials of scores"),
+    # ---- all stages: the products run on the tensor cores, once ----
+    Rule(1, "the products are not the mma that the visited tiles hold", total("mma"),
+         lambda s: s["T"] * 4 * s["Br"] * s["Bc"] * s["d"] // 4096, "mma", exact=True),
+)
+
+
+def first_broken(stage: int, variant: str, counters: Counters, sizes: Sizes) -> str:
+    """The message of the first broken rule, the newest stage's first; "" when all hold."""
+    for rule in RULES:
+        if not rule.since <= stage <= rule.until or (rule.only and variant not in rule.only):
+            continue
+        if rule.broken_by(counters, sizes):
+            return rule.message(stage, counters, sizes)
+    return ""
