@@ -73,3 +73,9 @@ def test_only_what_changed_is_compiled(course):
     (course.root / "common/a.h").write_text("// two\n")
     course.check(clean)
     assert course.compiled() == 2
+
+
+def test_only_a_kernel_that_prints_may_use_the_stack(course):
+    printing = REPORT.replace("6kernelI", "13print_matrixI")
+    assert course.check(printing.format(stack=16, stores=0, loads=0)).ok
+    assert not course.check(printing.format(stack=16, stores=4, loads=0)).ok
