@@ -14,6 +14,10 @@
 
 namespace fa2 {
 
+namespace sim {
+class Observer;
+}
+
 /// Which machine. The fields after `backend` concern the simulator only; see fa2_options.
 struct DeviceOptions {
   Backend backend = Backend::sim;
@@ -21,6 +25,7 @@ struct DeviceOptions {
   int os_threads = 0;  // 0: all cores
   int order = 0;       // FA2_ORDER_*
   uint64_t seed = 0;
+  sim::Observer* observer = nullptr;  // of launches, see common/sim/observer.h
 };
 
 struct DeviceInfo {

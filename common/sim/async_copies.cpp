@@ -35,6 +35,8 @@ void Machine::land(Lane& lane, AsyncCopy& copy, uint32_t writer, uint32_t clock)
 
 void Machine::copy_wait(Lane& lane, uint32_t pending_groups, Site site) {
   step(lane, site);
+  if (recording_) [[unlikely]]
+    recorder_.awaited_copies(lane.warp->index);
   size_t done = 0;
   for (; done < lane.copies.size(); ++done) {
     AsyncCopy& copy = lane.copies[done];

@@ -94,6 +94,8 @@ bool Machine::run_block(uint64_t number) {
   std::fill_n(loaded_, uses, 0);
   std::fill_n(stored_, uses, 0);
   banks_ = {};
+  recording_ = config.observer != nullptr && config.observer->wants_steps();
+  if (recording_) recorder_.begin_block(config.observer, number, warps_.size());
   if (launch_->shared_bytes != 0) std::memset(shared_.get(), 0xff, launch_->shared_bytes);
   arrays_.assign(1, {});
   mbarriers_.clear();
@@ -174,7 +176,10 @@ Context* Machine::finish_lane(Lane& lane) {
   warp.exited |= 1u << lane.index;
   ++exited_;
   if (warp.waiting != 0) complete_collectives(warp);  // perhaps only this lane was awaited
-  if (warp.alive() == 0) zip_logs(warp, banks_);
+  if (warp.alive() == 0) {
+    zip_logs(warp, banks_);
+    end_step(warp, "exit", lane.site);
+  }
   release_block_barrier_if_complete();
   return &next_context(lane);
 }
@@ -213,6 +218,8 @@ void Machine::schedule() {
     running = &lane;
     Context::switch_to(scheduler_, lane.context);
     running = nullptr;
+    if (recording_) [[unlikely]]
+      settle_steps(*warp);
   }
 }
 
@@ -326,6 +333,18 @@ Report Machine::deadlock_report() const {
   }
   complete(report, somebody);
   return report;
+}
+
+// A warp's lanes run until none of them can go on: what was counted meanwhile is the warp's.
+void Machine::settle_steps(const Warp& warp) {
+  fa2_counters now{};
+  add_counters(now);
+  recorder_.settle(warp.index, now);
+}
+
+void Machine::record_step(const Warp& warp, const char* operation, Site site) {
+  settle_steps(warp);
+  recorder_.emit(warp.index, operation, site);
 }
 
 void Machine::add_counters(fa2_counters& sum) const {

@@ -13,6 +13,7 @@
 #include "common/sim/fiber.h"
 #include "common/sim/finding.h"
 #include "common/sim/lane.h"
+#include "common/sim/observer.h"
 #include "common/sim/session.h"
 #include "common/sim/shadow.h"
 
@@ -76,6 +77,11 @@ class Machine {
 
   void block_barrier(Lane& lane, Site site);
   void collective(Lane& lane, const Operation& operation, uint32_t mask, void* operands, Site site);
+  /// The warp's step ends with this operation, if steps are recorded.
+  void end_step(const Warp& warp, const char* operation, Site site) {
+    if (recording_) [[unlikely]]
+      record_step(warp, operation, site);
+  }
   void warp_synced(Warp& warp, uint32_t lanes) { clocks_.warp_barrier(warp, lanes); }
 
   uint32_t declare_array(Lane& lane, const SharedArray& array, Site site);
@@ -119,6 +125,8 @@ class Machine {
   Warp* next_warp();
   void schedule();
   void release_block_barrier_if_complete();
+  void settle_steps(const Warp& warp);
+  void record_step(const Warp& warp, const char* operation, Site site);
   void check_partners(Lane& lane);
   void complete_collectives(Warp& warp);
   [[noreturn]] void fail_endless(Lane& lane);
@@ -161,6 +169,8 @@ class Machine {
   std::vector<SharedArray> arrays_;  // [0] stands for an address of no array
   uint64_t loaded_[uses] = {}, stored_[uses] = {};
   BankCounts banks_;
+  bool recording_ = false;
+  StepRecorder recorder_;
   Clocks clocks_;
   Shadow shadow_{clocks_};
   std::vector<Mbarrier> mbarriers_;

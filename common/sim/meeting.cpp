@@ -30,8 +30,11 @@ void Machine::release_block_barrier_if_complete() {
   if (at_barrier_ == 0 || at_barrier_ + exited_ != threads_) return;
   ++counters.block_barriers;
   at_barrier_ = 0;
+  if (recording_ && running != nullptr) [[unlikely]]
+    settle_steps(*running->warp);
   for (Warp& warp : warps_) {
     zip_logs(warp, banks_);
+    if (warp.alive() != 0) end_step(warp, "block_barrier", first_at_barrier_->site);
     for (int i = 0; i < warp.size; ++i)
       if (warp.lanes[i].state == State::at_block_barrier) warp.set_ready(warp.lanes[i]);
   }
@@ -58,6 +61,7 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
     zip_logs(warp, banks_);
     warp.waiting = 0;
     operation.execute(warp, everybody);
+    end_step(warp, operation.name, site);
     warp.ready = everybody;
     return;
   }
@@ -152,6 +156,7 @@ void Machine::complete_collectives(Warp& warp) {
     warp.waiting &= ~group;
     warp.partial &= ~group;
     operation.execute(warp, group);
+    end_step(warp, operation.name, first.site);
     for (uint32_t rest = group; rest != 0; rest &= rest - 1)
       warp.set_ready(warp.lanes[std::countr_zero(rest)]);
   }

@@ -14,6 +14,7 @@
 namespace fa2::sim {
 
 class Machine;
+class Observer;
 
 /// In which order warps and lanes take turns. Results and counters are the same in every order; a
 /// mistake is caught in every order too, though perhaps on another thread first.
@@ -30,6 +31,7 @@ struct Config {
   uint64_t step_limit = 200'000'000;
   /// CPU seconds that a thread may run without executing any primitive.
   double stall_seconds = 2.0;
+  Observer* observer = nullptr;  // see observer.h
 };
 
 /// A named array in global memory that kernels may touch.
