@@ -4,6 +4,8 @@ import os
 import resource
 import signal
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +31,10 @@ class Done:
         return f"ended with status {self.returncode}"
 
 
+class Interrupted(Exception):
+    """Nobody waits for the result any more."""
+
+
 class Execute(Protocol):
     """phase: "compile" (reads the kernel, writes only into scratch), "run" (loads the compiled kernel,
     writes only into scratch) or "judge" (never loads the kernel: trusted)."""
@@ -36,19 +42,26 @@ class Execute(Protocol):
     def __call__(self, phase: str, command: list[str], scratch: Path, timeout: float) -> Done: ...
 
 
-def plainly(phase: str, command: list[str], scratch: Path, timeout: float) -> Done:
-    """No sandbox, only limits on time and on the size of files: for one's own kernel."""
+def plainly(phase: str, command: list[str], scratch: Path, timeout: float,
+            interrupted: Callable[[], bool] = lambda: False) -> Done:
+    """No sandbox, only limits on time and on the size of files: for one's own kernel. Raises
+    Interrupted, with everything ended, once `interrupted` says so."""
     path = scratch / f"{phase}.output"
+    deadline = time.monotonic() + timeout
+    timed_out = False
     with open(path, "wb") as output:
         child = subprocess.Popen(
             command, cwd=scratch, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT, process_group=0,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE)))
         try:
-            child.wait(timeout)
-            timed_out = False
-        except subprocess.TimeoutExpired:
-            timed_out = True
+            while child.poll() is None and not timed_out:
+                try:
+                    child.wait(0.1)
+                except subprocess.TimeoutExpired:
+                    timed_out = time.monotonic() > deadline
+                if interrupted():
+                    raise Interrupted
         finally:
             try:
                 os.killpg(child.pid, signal.SIGKILL)
