@@ -9,10 +9,18 @@
 #include <vector>
 
 namespace fa2 {
+namespace {
+
+thread_local bool one_thread = false;
+
+}  // namespace
+
+OneThread::OneThread() : before_(one_thread) { one_thread = true; }
+OneThread::~OneThread() { one_thread = before_; }
 
 void parallel_for(int64_t count, const std::function<void(int64_t)>& body) {
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const int64_t workers = std::min(cores, count);
+  const int64_t workers = one_thread ? 1 : std::min(cores, count);
   if (workers <= 1) {
     for (int64_t i = 0; i < count; ++i) body(i);
     return;

@@ -9,4 +9,16 @@ namespace fa2 {
 /// alone. The first exception of a body is rethrown.
 void parallel_for(int64_t count, const std::function<void(int64_t)>& body);
 
+/// While one lives, parallel_for stays on this thread: for programs that keep all cores busy
+/// themselves.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+
+ private:
+  bool before_;
+};
+
 }  // namespace fa2

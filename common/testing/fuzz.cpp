@@ -100,19 +100,6 @@ int random_tile_row(Random& random, const Variant& variant, const GpuLimits& gpu
   return rows.empty() ? -1 : rows[random.in(0, static_cast<int64_t>(rows.size()) - 1)];
 }
 
-FuzzFailure shrunk_failure(Device& device, const Stage& stage, const Variant& variant, int row,
-                           const Spec& spec, uint64_t seed, const std::string& message) {
-  FuzzFailure failure{seed, spec, spec, row, message};
-  failure.small = shrink(spec, [&](const Spec& candidate) {
-    const std::string complaint = run_case(device, stage, variant, row, candidate);
-    // A fault can leave a GPU unusable; what then is not run says nothing about the candidate.
-    if (complaint.empty() || complaint.starts_with("not run:")) return false;
-    failure.message = complaint;
-    return true;
-  });
-  return failure;
-}
-
 }  // namespace
 
 FuzzLimits default_limits(Backend backend) {
@@ -154,6 +141,37 @@ Spec shrink(Spec spec, const std::function<bool(const Spec&)>& fails) {
   return spec;
 }
 
+FuzzResult fuzz_one(Device& device, const Stage& stage, const Variant& variant, uint64_t seed,
+                    const FuzzLimits& limits) {
+  FuzzResult result;
+  result.seed = seed;
+  result.spec = random_spec(seed, limits);
+  Random random(~seed);
+  result.tile_row = random_tile_row(random, variant, device.info().limits, result.spec.d);
+  result.skipped = result.tile_row < 0;
+  if (result.skipped) return result;
+  try {
+    result.message = run_case(device, stage, variant, result.tile_row, result.spec);
+  } catch (const Failure& failure) {
+    if (failure.status != FA2_UNSUPPORTED) throw;
+    result.skipped = true;
+  }
+  return result;
+}
+
+FuzzFailure shrunk_failure(Device& device, const Stage& stage, const Variant& variant,
+                           const FuzzResult& wrong) {
+  FuzzFailure failure{wrong.seed, wrong.spec, wrong.spec, wrong.tile_row, wrong.message};
+  failure.small = shrink(wrong.spec, [&](const Spec& candidate) {
+    const std::string complaint = run_case(device, stage, variant, wrong.tile_row, candidate);
+    // A fault can leave a GPU unusable; what then is not run says nothing about the candidate.
+    if (complaint.empty() || complaint.starts_with("not run:")) return false;
+    failure.message = complaint;
+    return true;
+  });
+  return failure;
+}
+
 FuzzReport fuzz(Device& device, const Stage& stage, const FuzzOptions& options,
                 const std::function<void(int64_t)>& progress) {
   const Variant& variant = find_variant(stage, options.variant);
@@ -163,23 +181,11 @@ FuzzReport fuzz(Device& device, const Stage& stage, const FuzzOptions& options,
   for (int64_t i = 0; i < options.count && seconds_since(start) < options.seconds; ++i) {
     if (progress) progress(i);
     const uint64_t seed = options.seed + static_cast<uint64_t>(i);
-    const Spec spec = random_spec(seed, limits);
-    Random random(~seed);
-    const int row = random_tile_row(random, variant, device.info().limits, spec.d);
-    if (row < 0) {
-      ++report.skipped;
-      continue;
-    }
-    try {
-      const std::string message = run_case(device, stage, variant, row, spec);
-      ++report.run;
-      if (message.empty()) continue;
-      report.failure = shrunk_failure(device, stage, variant, row, spec, seed, message);
-      break;
-    } catch (const Failure& failure) {
-      if (failure.status != FA2_UNSUPPORTED) throw;
-      ++report.skipped;
-    }
+    const FuzzResult result = fuzz_one(device, stage, variant, seed, limits);
+    ++(result.skipped ? report.skipped : report.run);
+    if (result.message.empty()) continue;
+    report.failure = shrunk_failure(device, stage, variant, result);
+    break;
   }
   return report;
 }

@@ -21,6 +21,19 @@ FuzzLimits default_limits(Backend backend);
 /// The problem that belongs to a seed, with head dim 64 or 128.
 Spec random_spec(uint64_t seed, const FuzzLimits& limits);
 
+/// One random problem and what came of it.
+struct FuzzResult {
+  uint64_t seed = 0;  // random_spec(seed) is the problem
+  Spec spec;
+  int tile_row = -1;
+  bool skipped = false;  // could not run on this machine
+  std::string message;   // "" unless it is wrong
+};
+
+/// Runs the problem of a seed on a row of the variant's tile table, which the seed picks as well.
+FuzzResult fuzz_one(Device& device, const Stage& stage, const Variant& variant, uint64_t seed,
+                    const FuzzLimits& limits);
+
 struct FuzzOptions {
   uint64_t seed = 1;
   int64_t count = 1000;  // problems
@@ -35,6 +48,10 @@ struct FuzzFailure {
   std::string message;  // about the small one
 };
 
+/// A wrong result, its problem made small.
+FuzzFailure shrunk_failure(Device& device, const Stage& stage, const Variant& variant,
+                           const FuzzResult& wrong);
+
 struct FuzzReport {
   int64_t run = 0, skipped = 0;  // skipped: could not run on this machine
   std::optional<FuzzFailure> failure;
@@ -48,7 +65,7 @@ FuzzReport fuzz(Device& device, const Stage& stage, const FuzzOptions& options,
 /// A failing problem made as small and plain as it can be and still fail. `fails` says whether.
 Spec shrink(Spec spec, const std::function<bool(const Spec&)>& fails);
 
-/// What a person needs to see and to repeat a failure.
+/// What a person needs to see of a failure.
 std::string to_text(const FuzzFailure& failure, const Stage& stage);
 
 }  // namespace fa2::testing
