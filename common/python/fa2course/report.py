@@ -45,12 +45,15 @@ def pyplot():
 
 
 def draw(results: dict, target: Path) -> None:
-    """Writes the picture whole or not at all. Its own light background reads on any page."""
+    """Writes the picture whole or not at all. Its own light background reads on any page. Of merged
+    results it shows the first GPU; compare.html shows each."""
     records = results["records"]
     timed = [r for r in records if r["tflops"]]
     counted = [r for r in records if r["counters"]]
     if not timed and not counted:
         raise ReportError("There is nothing to draw: no stage ran.")
+    gpu = (timed or counted)[0]["environment"]["gpu"]
+    records = [r for r in records if r["environment"]["gpu"] == gpu]
     plt = pyplot()
     figure, head, under = draw_times(plt, records) if timed else draw_counters(plt, records)
     width, height = figure.get_size_inches()

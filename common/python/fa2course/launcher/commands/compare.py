@@ -1,4 +1,5 @@
 """./fa2 compare"""
+import importlib.util
 import os
 import subprocess
 from pathlib import Path
@@ -6,7 +7,8 @@ from pathlib import Path
 from .. import build, lock, paths, process, venv
 from ..console import say
 from ..errors import UserError
-from ..options import check_known, value_of
+from ..options import Parser, check_known, value_of
+from .grade import in_venv
 
 SUMMARY = "runs every stage on the same problems, checks and compares them"
 HELP = """
@@ -34,6 +36,9 @@ shapes (every combination):
   --backend NAME     sim or cuda (default: a GPU if one is usable)
   --gpu MODEL        the GPU whose limits the simulator takes, e.g. a100
   --threads N        threads of the simulator (default: all cores)
+  --merge FILE...    run nothing: join compare.json files of several machines, by GPU
+  --scheduler ADDR   run on every GPU model among the workers of a Dask scheduler (or, without any, on
+                     their simulators) and merge by GPU; start workers with ./fa2 worker
   --against FILE     say which rows differ from this compare.json of an earlier run
   --out DIR          folder for compare.json, .csv, .md, .png and .html (default: build/results/compare)
   --quiet            print errors only
@@ -44,6 +49,10 @@ exit status: 0 done, 1 a result is wrong (or differs: --against), 2 cannot run h
 
 def run(arguments: list[str]) -> int:
     check_known("compare", HELP, arguments)
+    if "--merge" in arguments:
+        return merge_files(arguments)
+    if value_of("--scheduler", arguments):
+        return run_on_workers(arguments)
     backend = value_of("--backend", arguments)
     if backend not in (None, "sim", "cuda"):
         raise UserError(f"--backend is \"{backend}\"; accepted are sim, cuda.")
@@ -61,6 +70,49 @@ def run(arguments: list[str]) -> int:
     if status in (0, 1) and python and (out / "compare.json").exists():
         draw(python, out, quiet)
     return status
+
+
+def merge_files(arguments: list[str]) -> int:
+    """compare --merge A.json B.json ... [--out DIR]"""
+    from fa2course import merge
+
+    parser = Parser("compare")
+    parser.add_argument("--merge", nargs="+", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=paths.BUILD / "results" / "merged")
+    parser.add_argument("--quiet", action="store_true")
+    options = parser.parse_args(arguments)
+    results, left_out = merge.merge(map(merge.read, options.merge),
+                                    f"fa2 compare --merge {' '.join(map(str, options.merge))}")
+    return show(results, options.out.resolve(), options.quiet,
+                f", {left_out} left out because they are there twice" if left_out else "")
+
+
+def run_on_workers(arguments: list[str]) -> int:
+    """compare --scheduler ADDRESS [OPTIONS]"""
+    if not importlib.util.find_spec("distributed"):
+        return in_venv(["compare", *arguments])
+    from fa2course import merge
+    from fa2course.compare_workers import compare
+
+    out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
+    results, _ = merge.merge(compare(value_of("--scheduler", arguments), arguments),
+                             f"fa2 compare {' '.join(arguments)}")
+    return show(results, out, "--quiet" in arguments)
+
+
+def show(results: dict, out: Path, quiet: bool, note: str = "") -> int:
+    """Writes merged results with their picture and page, and one line per GPU."""
+    from fa2course import merge
+
+    merge.write(results, out)
+    if not quiet:
+        print(merge.summary(results))
+        print(f"Written: compare.json and compare.csv in {out}{note}")
+    try:
+        draw(venv.ensure_or_system(["report"], ["matplotlib", "numpy"]), out, quiet)
+    except UserError as error:
+        say(f"no picture: {error}")
+    return merge.exit_status(results)
 
 
 def commit() -> str:
