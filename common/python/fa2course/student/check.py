@@ -157,7 +157,8 @@ class Checker:
         done = self.execute("run", [str(build.program), "describe", str(library), str(out)],
                             self.scratch, 20)
         if done.returncode != 0 or not out.is_file():
-            raise Failed(self.words(done.output) or f"loading the kernel {done.why()}.")
+            raise Failed(f"the kernel cannot be loaded (the program {done.why()})."
+                         + self.said(done.output))
         rows, seen = [], set()
         try:
             for variant in json.loads(read(out))["variants"]:
@@ -212,9 +213,8 @@ class Checker:
             results = []
         if len(results) < len(cases):
             spec = cases[len(results)].json()["spec"]
-            said = self.words(done.output)
             raise Failed(f"the kernel's process {done.why()} on the problem \"{spec}\"."
-                         + (f"\n{said}" if said else ""))
+                         + self.said(done.output))
         return results[:len(cases)]
 
     # ---- what went wrong ----
@@ -249,6 +249,11 @@ class Checker:
             self.counters[spec] = counters
             if message:
                 raise Failed(f"{message}\n(on the problem \"{spec}\")")
+
+    def said(self, output: str) -> str:
+        """What a program printed before it ended, for the end of a message."""
+        words = self.words(output)
+        return f" It said:\n{words}" if words else ""
 
     def words(self, text: str) -> str:
         return shorten("\n".join(text.strip().splitlines()[-12:]), self.kernel)

@@ -21,6 +21,7 @@ exit status: 0 done, 1 the file is there already, 2 cannot run here
 
 def run(arguments: list[str]) -> int:
     from fa2course.student import progress, skeleton
+    from fa2course.student.compiler import shown
 
     parser = Parser("start")
     parser.add_argument("stage", metavar="N")
@@ -29,7 +30,7 @@ def run(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     stage = stages.number(stages.find(options.stage))
     target = progress.kernel(stage)
-    name = target.relative_to(paths.ROOT)
+    name = shown(target)
     if options.source:
         text = skeleton.from_mine(stage, own(stage, progress))
     else:
@@ -42,7 +43,7 @@ def run(arguments: list[str]) -> int:
         while (kept := target.with_name(f"kernel.old{number}.cu")).exists():
             number += 1
         target.rename(kept)
-        print(f"your file is kept as {kept.relative_to(paths.ROOT)}")
+        print(f"your file is kept as {shown(kept)}")
     paths.write_whole(target, text)
     progress.update(stage)
     print(f"{name} is there. Its first lines are the task; then ./fa2 check {stage}")
@@ -51,10 +52,12 @@ def run(arguments: list[str]) -> int:
 
 def own(stage: int, progress) -> str:
     """The student's own stage before this one."""
+    from fa2course.student.compiler import shown
+
     if stage <= 2:
         raise UserError(f"stage {stage} starts from a frame; leave --from mine away")
     before = progress.kernel(stage - 1)
     if not before.exists():
-        raise UserError(f"{before.relative_to(paths.ROOT)} is not there. Leave --from mine away to "
+        raise UserError(f"{shown(before)} is not there. Leave --from mine away to "
                         f"start from the solution of stage {stage - 1}.")
     return before.read_text(errors="replace")

@@ -16,7 +16,7 @@ def run(arguments: list[str]) -> int:
 
     Parser("status").parse_args(arguments)
     known = progress.load()
-    print(f"{'stage':<22}{'state':<12}{'last check':<16}{'hints':<7}stopped at")
+    print(f"{'stage':<22}{'state':<12}{'last check':<16}{'hints':<9}stopped at")
     following = None
     for name in stages.names():
         number = stages.number(name)
@@ -27,7 +27,7 @@ def run(arguments: list[str]) -> int:
             state += "*"
         last = f"{entry.passed} of {entry.of}" if entry.of else "-"
         hints = f"{entry.hints} of 3" if entry.hints else "-"
-        print(f"{name:<22}{state:<12}{last:<16}{hints:<7}{entry.failed}".rstrip())
+        print(f"{name:<22}{state:<12}{last:<16}{hints:<9}{entry.failed}".rstrip())
         if following is None and not entry.solved:
             following = f"./fa2 check {number}" if started else f"./fa2 start {number}"
     if any(entry.solution for entry in known.values()):

@@ -1,0 +1,334 @@
+"""The student's loop: skeletons, hints, the check and its messages. Checks are quick ones (fp16, d = 64,
+the first tile), in the real code of every step; two run at a time."""
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from fa2course.student import check as checker
+from fa2course.student import execute, hints, rules, skeleton, steps, where
+
+STAGES = range(1, 7)
+# Where the skeleton of each stage must fail, and a word of the message that says why.
+FIRST_FAILURE = {1: ("lse", "LSE"), 2: ("online_update", "LSE"), 3: ("counters", "query tiles"),
+                 4: ("counters", "partial O"), 5: ("counters", "statistics"),
+                 6: ("counters", "divided by l")}
+
+
+def solution(stage: int) -> str:
+    return skeleton.solution(stage)
+
+
+def replaced(text: str, old: str, new: str, count: int = 1) -> str:
+    assert text.count(old) >= 1, f"the kernel has no {old!r} any more"
+    return text.replace(old, new, count)
+
+
+def sub_goal_1_solved() -> str:
+    """Stage 2's frame with the online update filled in, and the exchange still missing."""
+    frames, skeleton.FRAMES = skeleton.FRAMES, {2: skeleton.FRAMES[2][:2]}
+    try:
+        return skeleton.skeleton(2)
+    finally:
+        skeleton.FRAMES = frames
+
+
+MISTAKES = {
+    "does not compile": (4, lambda: replaced(solution(4), "kv.start();", "kv.begin();")),
+    "race": (4, lambda: re.sub(r"\n *warp_barrier\(\);  // this warp's f_O.*", "", solution(4))),
+    "wrong warp": (5, lambda: replaced(solution(5), "l[r] = l_old + quad_sum(sum);",
+                                       "l[r] = l_old + quad_sum(sum) * (warp_id() == 2 ? 2.f : 1.f);")),
+    "causal": (5, lambda: replaced(solution(5), "if (j >= tiles_of_K.first_mask) mask",
+                                   "if (!p.causal) mask")),
+    "exits": (3, lambda: replaced(solution(3), "void forward(const Problem& p,",
+                                  "[[gnu::constructor]] void cheat() { puts(\"ok\"); exit(0); }\n\n"
+                                  "void forward(const Problem& p,")),
+    "includes": (4, lambda: f"#include \"{ROOT}/stage4_fa2_warps/kernel.cu\"\n"),
+}
+
+
+class Checks:
+    """Quick checks of many kernels, started together, two at a time."""
+
+    def __init__(self, folder: Path, build_dir: Path):
+        self.folder, self.build = folder, checker.Build(build_dir)
+        self.pool = ThreadPoolExecutor(2)
+        self.running: dict[str, Future] = {}
+        for stage in STAGES:
+            self.start(f"skeleton {stage}", stage, skeleton.skeleton(stage))
+            self.start(f"solution {stage}", stage, solution(stage))
+        for stage in (2, 4):
+            self.start(f"stage {stage - 1} as {stage}", stage, solution(stage - 1))
+        self.start("sub-goal 1", 2, sub_goal_1_solved())
+        for name, (stage, text) in MISTAKES.items():
+            self.start(name, stage, text())
+
+    def start(self, name: str, stage: int, text: str) -> None:
+        folder = self.folder / name.replace(" ", "_")
+        folder.mkdir()
+        (folder / "kernel.cu").write_text(text)
+        self.running[name] = self.pool.submit(
+            checker.check, stage, folder / "kernel.cu", folder / "scratch", build=self.build,
+            quick=True, threads=1)
+
+    def result(self, name: str) -> dict:
+        return self.running[name].result()
+
+    def failure(self, name: str) -> tuple[str, str]:
+        failure = self.result(name)["first_failure"]
+        assert failure, f"{name} passed"
+        return failure["step"], failure["message"]
+
+
+@pytest.fixture(scope="module")
+def checks(tmp_path_factory) -> Checks:
+    import os
+
+    if not os.environ.get("FA2_BUILD_DIR"):
+        pytest.skip("FA2_BUILD_DIR is not set: run by ./fa2 test")
+    checks = Checks(tmp_path_factory.mktemp("checks"), Path(os.environ["FA2_BUILD_DIR"]))
+    yield checks
+    checks.pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_skeleton_fails_where_the_change_is(checks, stage):
+    step, message = checks.failure(f"skeleton {stage}")
+    wanted, word = FIRST_FAILURE[stage]
+    assert step == wanted, message
+    assert word in message
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_solution_passes(checks, stage):
+    result = checks.result(f"solution {stage}")
+    assert result["first_failure"] is None
+    assert result["passed"] == result["of"]
+    assert result["counters"]
+    json.dumps(result)
+
+
+@pytest.mark.parametrize("stage, word", [(2, "global memory"), (4, "partial O")])
+def test_stage_before_is_rejected_by_counters(checks, stage, word):
+    step, message = checks.failure(f"stage {stage - 1} as {stage}")
+    assert step == "counters"
+    assert message.startswith("correct, but") and word in message
+
+
+def test_sub_goals_of_stage_2_are_checked_one_by_one(checks):
+    step, message = checks.failure("sub-goal 1")
+    assert step == "exchange"
+    assert "O[batch 0, head 0, row 0, column 0]" in message and "LSE is right" in message
+
+
+def test_compile_error_is_in_the_compilers_words(checks):
+    step, message = checks.failure("does not compile")
+    assert step == "compiles"
+    assert re.search(r"kernel\.cu:\d+:\d+: error: .*begin", message)
+
+
+def test_race_names_the_line(checks):
+    step, message = checks.failure("race")
+    assert step == "one_tile"
+    lines = (checks.folder / "race" / "kernel.cu").read_text().splitlines()
+    found = re.search(r"kernel\.cu:(\d+)", message)
+    assert found and "f_" in lines[int(found.group(1)) - 1], message
+    assert "shared-memory race" in message or "unwritten" in message
+
+
+def test_wrong_result_names_the_warp(checks):
+    step, message = checks.failure("wrong warp")
+    assert step == "one_tile"
+    assert "row 32, column 0] is" in message and "expected" in message
+    assert "which warp 2 writes" in message
+    assert "all in rows 32-47 of their tile" in message
+
+
+def test_causal_mistake_fails_there(checks):
+    step, message = checks.failure("causal")
+    assert step == "causal" and "bottom right" in message
+
+
+def test_printing_ok_and_leaving_is_no_success(checks):
+    step, message = checks.failure("exits")
+    assert step == "one_tile" and "status 0" in message
+
+
+def test_kernel_must_stand_by_itself(checks):
+    step, message = checks.failure("includes")
+    assert step == "compiles" and "stage4_fa2_warps/kernel.cu" in message
+
+
+# ---- without a build ----
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_hints_exist(stage):
+    found = hints.of(stage)
+    assert len(found.hints) == 3 and found.task
+    for text in found.hints:
+        assert len(text) > 100
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_skeleton_has_nothing_of_the_answer(stage):
+    """No line that only the solution has, but for what every C++ file has, and the tile table."""
+    text = skeleton.skeleton(stage)
+    lines = {line.strip() for line in skeleton.split(text)[1]}
+    assert f"TODO stage {stage} (1 of" in text
+    assert f"FA2_STAGE(stage{stage}_" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+    solved = skeleton.split(solution(stage))[1]
+    if stage > 2:
+        known = {line.strip() for line in skeleton.split(solution(stage - 1))[1]}
+        assert known - lines == {line for line in known if line.startswith("FA2_STAGE")}
+        answer = {line.strip() for line in solved} - known
+        assert lines & answer <= {line for line in answer if line.startswith("FA2_STAGE")}
+    else:
+        missing = [line for line in solved if line.strip() not in lines]
+        assert len(missing) > 10
+
+
+def test_change_markers_are_no_part_of_a_kernel():
+    for stage in STAGES:
+        assert "[change]" not in skeleton.skeleton(stage) + solution(stage)
+
+
+def test_from_mine_keeps_ones_own_code():
+    mine = replaced(skeleton.skeleton(4), "O.fill(0.f);", "O.fill(0.f);  // mine")
+    text = skeleton.from_mine(5, mine)
+    assert "// mine" in text and "TODO stage 4" not in text and "... to here" not in text
+    assert "Stage 5, your task" in text and 'FA2_STAGE(stage5_fa2_registers) = {"stage5' in text
+    assert "your own stage 4" in text
+
+
+def test_steps_are_those_of_the_issue():
+    assert [name for name, _ in checker.step_names(4)] == [
+        "compiles", "one_tile", "many_tiles", "causal", "ragged", "gqa_masked", "bf16", "counters"]
+    assert [name for name, _ in checker.step_names(2, gpu=True)][1:3] == ["online_update", "exchange"]
+    assert checker.step_names(2, gpu=True)[-1][0] == "gpu"
+
+
+def test_problems_follow_the_tile():
+    assert steps.fill("h=2 q={2*Br-1} k={Bc+77}", (64, 128, 4, 1)) == "h=2 q=127 k=205"
+
+
+def test_rule_message():
+    rule = next(rule for rule in rules.RULES if "statistics still go" in rule.problem)
+    counters = {"shared_load_bytes_statistics": 100_000, "shared_store_bytes_statistics": 22_880}
+    assert rule.message(5, counters, {"T": 10}) == (
+        "correct, but the statistics still go through shared memory: 12,288 bytes per tile, "
+        "stage 5 needs 0.")
+
+
+def test_ranges():
+    assert where.ranges([0, 1, 2, 5, 7, 8]) == "0-2, 5, 7-8"
+
+
+def test_finding_inside_a_helper_names_the_callers():
+    """A line of common/device says little; the lines of the kernel that lead there say more."""
+    header = ROOT / "common" / "device" / "tile.h"
+    line = next(n for n, text in enumerate(header.read_text().splitlines(), 1)
+                if "ldmatrix_x4(B, K_rows" in text)
+    kernel = ROOT / "stage4_fa2_warps" / "kernel.cu"
+    name, lines = where.lines_that_call("tile.h", line, kernel)
+    assert name == "multiply_QK"
+    assert "multiply_QK(" in kernel.read_text().splitlines()[lines[0] - 1]
+
+
+def test_interrupted_run_leaves_nothing(tmp_path):
+    with pytest.raises(execute.Interrupted):
+        execute.plainly("run", ["sleep", "30"], tmp_path, 60, interrupted=lambda: True)
+    done = execute.plainly("run", ["sleep", "30"], tmp_path, 0.2)
+    assert done.timed_out and done.why() == "did not end in time"
+    done = execute.plainly("run", ["sh", "-c", "echo hi; kill -11 $$"], tmp_path, 10)
+    assert "signal 11" in done.why() and done.output == "hi\n"
+
+
+# ---- the commands, in a clone without a build ----
+
+@pytest.fixture
+def fork(tmp_path) -> Path:
+    for name in ["fa2", "common/cmake/stages.cmake", *(f"{p.parent.name}/{p.name}" for pattern in (
+            "stage*/kernel.cu", "stage*/hints.md") for p in ROOT.glob(pattern))]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "common/python/fa2course", tmp_path / "common/python/fa2course",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def fa2(fork: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess:
+    return subprocess.run([str(fork / "fa2"), *arguments], cwd=fork, input=text, text=True,
+                          capture_output=True, timeout=60,
+                          env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+                               "HOME": str(fork), "FA2_NO_INSTALL": "1"})
+
+
+def test_start_never_overwrites(fork):
+    kernel = fork / "work" / "stage3" / "kernel.cu"
+    assert fa2(fork, "start", "3").returncode == 0
+    assert kernel.read_text() == skeleton.skeleton(3)
+    kernel.write_text("mine\n")
+    refused = fa2(fork, "start", "3")
+    assert refused.returncode == 1 and "--force" in refused.stderr and kernel.read_text() == "mine\n"
+    forced = fa2(fork, "start", "3", "--force")
+    assert forced.returncode == 0 and "kernel.old1.cu" in forced.stdout
+    assert (kernel.parent / "kernel.old1.cu").read_text() == "mine\n"
+    assert kernel.read_text() == skeleton.skeleton(3)
+    fa2(fork, "start", "3", "--force")
+    assert (kernel.parent / "kernel.old2.cu").exists()
+
+
+def test_start_from_mine(fork):
+    missing = fa2(fork, "start", "4", "--from", "mine")
+    assert missing.returncode == 2 and "work/stage3/kernel.cu is not there" in missing.stderr
+    assert fa2(fork, "start", "2", "--from", "mine").returncode == 2
+    fa2(fork, "start", "3")
+    with open(fork / "work" / "stage3" / "kernel.cu", "a") as file:
+        file.write("// the end, mine\n")
+    assert fa2(fork, "start", "4", "--from", "mine").returncode == 0
+    assert "// the end, mine" in (fork / "work" / "stage4" / "kernel.cu").read_text()
+
+
+def test_hints_come_one_by_one_and_status_counts_them(fork):
+    first, second = fa2(fork, "hint", "4").stdout, fa2(fork, "hint", "4").stdout
+    assert "hint 1 of 3" in first and "hint 2 of 3" in second
+    assert "hint 1 of 3" in fa2(fork, "hint", "4", "1").stdout
+    assert "hint 3 of 3" in fa2(fork, "hint", "4").stdout
+    assert fa2(fork, "hint", "4", "9").returncode == 2
+    status = fa2(fork, "status").stdout
+    assert re.search(r"^stage4_fa2_warps\s+-\s+-\s+3 of 3", status, re.MULTILINE)
+    assert "next: ./fa2 start 1" in status
+
+
+def test_solution_asks(fork):
+    refused = fa2(fork, "solution", "3")
+    assert refused.returncode == 2 and "--yes" in refused.stderr
+    shown = fa2(fork, "solution", "3", "--yes")
+    assert shown.returncode == 0 and re.search(r"^\+.*blockIdx\.x / BH", shown.stdout, re.MULTILINE)
+    assert "the solution was shown" in fa2(fork, "status").stdout
+
+
+def test_check_of_nothing_says_what_to_do(fork):
+    answer = fa2(fork, "check", "5")
+    assert answer.returncode == 2 and "./fa2 start 5" in answer.stderr
+
+
+def test_damaged_progress_is_a_sentence(fork):
+    (fork / "work").mkdir()
+    (fork / "work" / "progress.json").write_text("{")
+    answer = fa2(fork, "status")
+    assert answer.returncode == 2 and "progress.json cannot be read" in answer.stderr
+
+
+def test_work_is_empty_here():
+    """Skeletons are made, not kept; work/ belongs to forks."""
+    tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files", "work"], capture_output=True,
+                             text=True).stdout.split()
+    assert not tracked or tracked == ["work/.gitkeep", "work/README.md"]
