@@ -95,7 +95,7 @@ struct Warp {
 };
 
 /// The lane that runs on this OS thread, or null outside of kernels.
-extern constinit thread_local Lane* running [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local Lane* running;
 [[gnu::always_inline]] inline Lane* this_lane() { return running; }
 
 }  // namespace fa2::sim

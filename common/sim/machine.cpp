@@ -11,7 +11,7 @@
 
 namespace fa2::sim {
 
-constinit thread_local Lane* running [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local Lane* running = nullptr;
 
 namespace {
 
