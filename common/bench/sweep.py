@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""The course's benchmark task: every backend in turn, in one process (see ./fa2 sweep --help)."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "common" / "python"), str(ROOT / "common" / "bench")]
+
+try:
+    import torch
+except ImportError as error:
+    sys.exit(f"fa2 sweep: PyTorch is not installed for {sys.executable} ({error})")
+
+import backends  # noqa: E402
+import sweep_file  # noqa: E402
+import timing  # noqa: E402
+from sweep_file import Row  # noqa: E402
+
+from fa2course import library  # noqa: E402
+
+SEQLENS = [512, 1024, 2048, 4096, 8192, 16384]
+# Batch x heads for the second figure: from 1 block per SM and far fewer to many.
+FAMILIES = [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16), (2, 16), (4, 16), (8, 16), (16, 16), (16, 32)]
+TOLERANCE = {"fp16": 4e-3, "bf16": 3e-2}  # of unit-variance data; a wrong kernel is far beyond
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("sweep.py", allow_abbrev=False)
+    parser.add_argument("--mode", choices=["fwd"], default="fwd")
+    parser.add_argument("--batch_size", type=int, default=2)
+    parser.add_argument("--nheads", type=int, default=16)
+    parser.add_argument("--seqlen", type=int)
+    parser.add_argument("--headdim", type=int, choices=[64, 128])
+    parser.add_argument("--dtype", choices=list(DTYPES), default="fp16")
+    parser.add_argument("--causal", action="store_true")
+    parser.add_argument("--tiles", choices=["same", "tuned"], default="tuned")
+    parser.add_argument("--backends", help="a list, e.g. sdpa_flash,stage6")
+    parser.add_argument("--out", type=Path, help="folder of fa2_sweep.txt")
+    parser.add_argument("--parents", action="store_true")
+    return parser.parse_args(words)
+
+
+def commit() -> str:
+    if os.environ.get("FA2_COMMIT"):
+        return os.environ["FA2_COMMIT"]
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout.strip() or "unknown"
+
+
+def driver() -> str:
+    done = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    return (done.stdout.split() or ["unknown"])[0]
+
+
+def triton_version() -> str:
+    try:
+        import triton
+    except ImportError:
+        return "not installed"
+    return triton.__version__
+
+
+def datasheet_tflops(gpu: str) -> float | None:
+    """From the one table of the course, which is fa2-compare's."""
+    text = (ROOT / "common" / "cli" / "compare" / "peaks.cpp").read_text()
+    for part, value in re.findall(r'\{"([^"]+)", ([\d.]+)\}', text):
+        if re.search(re.escape(part) + r"(?![\w])(?!.* Ti)", gpu):
+            return float(value)
+    return None
+
+
+def measured_gemm() -> float:
+    """TFLOP/s of an 8192^3 fp16 product by cuBLAS on random data."""
+    n = 8192
+    a, b = (torch.randn(n, n, device="cuda", dtype=torch.float16) for _ in "ab")
+    result = timing.median_times({"gemm": [lambda: a @ b]}, replay=False)["gemm"]
+    return 2 * n**3 / result.ms / 1e9
+
+
+def environment_lines(peak: float | None) -> list[str]:
+    properties = torch.cuda.get_device_properties()
+    return [
+        f"{sweep_file.TITLE}: {properties.name} | compute capability {properties.major}."
+        f"{properties.minor}, {properties.multi_processor_count} SMs | driver {driver()} | "
+        f"CUDA {torch.version.cuda} | PyTorch {torch.__version__} | Triton {triton_version()} | "
+        f"commit {commit()} | {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        f"# median of {timing.RUNS} runs after {timing.WARM_UPS} warm-ups, device events, backends "
+        f"in turn; N < {timing.REPLAY_BELOW}: replayed from a CUDA graph. "
+        "TFLOP/s = 4 B H N^2 d / time, halved when causal",
+        f"# datasheet peak {f'{peak:g}' if peak else 'unknown'} TFLOP/s (fp16, fp32 accumulate) | "
+        f"cuBLAS GEMM 8192^3 in this process {measured_gemm():.0f} TFLOP/s",
+    ]
+
+
+def inputs(row: Row) -> list[list[torch.Tensor]]:
+    """Sets of q, k, v; more than the L2 cache holds."""
+    shape = (row.batch, row.heads, row.seqlen, row.headdim)
+    one = 4 * 2 * row.batch * row.heads * row.seqlen * row.headdim
+    return [
+        [torch.randn(shape, device="cuda", dtype=DTYPES[row.dtype]) for _ in "qkv"]
+        for _ in range(timing.input_sets(one))
+    ]
+
+
+def sampled_error(o, q, k, v, causal: bool) -> float:
+    """Largest error of O in some rows against float64; NaN where O has one."""
+    batch, heads, N, d = q.shape
+    g = torch.Generator().manual_seed(N + d)
+    b, h, i = (torch.randint(n, (64,), generator=g).tolist() for n in (batch, heads, N))
+    i[:2] = 0, N - 1
+    worst = 0.0
+    for b_, h_, i_ in zip(b, h, i):
+        seen = i_ + 1 if causal else N
+        s = k[b_, h_, :seen].double() @ q[b_, h_, i_].double() / d**0.5
+        exact = torch.softmax(s, 0) @ v[b_, h_, :seen].double()
+        error = (o[b_, h_, i_].double() - exact).abs().max().item()
+        worst = error if not error <= worst else worst
+    return worst
+
+
+def measure(shape: Row, names: list[str], peak: float | None) -> list[Row]:
+    """All these backends on one shape."""
+    sets = inputs(shape)
+    rows, usable = {}, {}
+    for name in names:
+        tiles = shape.tiles if name.startswith("stage") else "-"
+        row = rows[name] = Row(*shape.shape, tiles, name, None, None, None, None, None, "")
+        try:
+            backend = backends.make(name, shape.tiles)
+            call = lambda s, backend=backend: backend.call(*s, shape.causal)  # noqa: E731
+            row.err = sampled_error(call(sets[0]), *sets[0], shape.causal)
+            row.note = backends.verify(name, backends.kernels_of(lambda: call(sets[0])))
+        except torch.OutOfMemoryError:
+            row.note = "out of memory"
+        except backends.Unavailable as error:
+            row.note = str(error)
+        except (RuntimeError, ValueError) as error:
+            row.note = "did not run: " + str(error).strip().splitlines()[0]
+        else:
+            if row.err <= TOLERANCE[shape.dtype]:
+                usable[name] = backend
+            else:
+                row.note = f"WRONG: error {row.err:.1e}"
+        torch.cuda.empty_cache()
+    replay = shape.seqlen < timing.REPLAY_BELOW
+    calls = {
+        name: [lambda s=s, b=backend: b.call(*s, shape.causal) for s in sets]
+        for name, backend in usable.items()
+    }
+    for name, result in timing.median_times(calls, replay).items():
+        row = rows[name]
+        if isinstance(result, Exception):
+            oom = isinstance(result, torch.OutOfMemoryError)
+            row.note = "out of memory" if oom else f"did not run: {str(result).splitlines()[0]}"
+            continue
+        row.ms, row.spread = result.ms, result.spread
+        tile = usable[name].tile(*sets[0][:2], shape.causal)
+        if tile:
+            row.gbps = sweep_file.requested_bytes(row, *tile) / row.ms / 1e6
+        row.peak = row.tflops / peak if peak else None
+    return list(rows.values())
+
+
+def plan(options: argparse.Namespace) -> list[tuple[Row, list[str]]]:
+    """Shapes and the backends on each. One shape where the flags say so, else everything."""
+    stages = backends.stage_names()
+    names = options.backends.split(",") if options.backends else [*backends.PEERS, *stages]
+    for name in names:
+        if name not in (*backends.PEERS, *stages):
+            raise ValueError(f"there is no backend '{name}'; known are "
+                             f"{', '.join([*backends.PEERS, *stages])}")  # fmt: skip
+
+    def shape(N, d, causal, batch=options.batch_size, heads=options.nheads, tiles=options.tiles):
+        return Row(N, d, causal, batch, heads, options.dtype, tiles, "", *[None] * 5, "")
+
+    one_shape = options.seqlen or options.headdim
+    todo = []
+    if not options.parents:
+        seqlens = [options.seqlen] if options.seqlen else SEQLENS
+        headdims = [options.headdim] if options.headdim else [64, 128]
+        masks = [options.causal] if one_shape or options.causal else [False, True]
+        todo = [(shape(N, d, c), names) for c in masks for d in headdims for N in seqlens]
+    if options.parents or not (one_shape or options.causal or options.backends):
+        todo += [(shape(2048, d, False, b, h, "same"), stages) for d in (64, 128)
+                 for b, h in FAMILIES]  # fmt: skip
+    return todo
+
+
+def run(options: argparse.Namespace) -> int:
+    if not torch.cuda.is_available():
+        raise library.CannotRunHere(f"PyTorch {torch.__version__} sees no GPU")
+    library.load().require(library.CUDA)
+    for value, flag in ((options.batch_size, "batch_size"), (options.nheads, "nheads"),
+                        (options.seqlen, "seqlen")):  # fmt: skip
+        if value is not None and value < 1:
+            raise ValueError(f"--{flag} is {value}; it must be at least 1")
+    todo = plan(options)
+    torch.manual_seed(0)
+    peak = datasheet_tflops(torch.cuda.get_device_name())
+    out = partial = None
+    done: dict[tuple, Row] = {}
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        out = options.out / "fa2_sweep.txt"
+        partial = options.out / "fa2_sweep.txt.part"
+        if partial.exists():
+            done = {row.key: row for row in sweep_file.read(partial)[1]}
+            print(f"fa2 sweep: goes on after {len(done)} rows in {partial}", file=sys.stderr)
+    lines = [*environment_lines(peak), sweep_file.header()]
+    print("\n".join(lines), flush=True)
+    file = open(partial, "a") if partial else None
+    if file:
+        print("\n".join(lines), file=file, flush=True)
+    wrong = 0
+    for i, (shape, names) in enumerate(todo):
+        left = [name for name in names
+                if (*shape.shape, shape.tiles if name.startswith("stage") else "-", name)
+                not in done]  # fmt: skip
+        if sys.stderr.isatty():
+            print(f"\r{i + 1}/{len(todo)} shapes ", end="", file=sys.stderr, flush=True)
+        for row in measure(shape, left, peak) if left else []:
+            print(row, flush=True)
+            if file:
+                print(row, file=file, flush=True)
+            wrong += row.note.startswith(("WRONG", "did not run"))
+    if file:
+        file.close()
+        partial.replace(out)
+        print(f"fa2 sweep: written {out}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def main(words: list[str]) -> int:
+    try:
+        return run(arguments(words))
+    except (ValueError, library.CannotRunHere, library.Unsupported) as error:
+        print(f"fa2 sweep: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("fa2 sweep: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
