@@ -19,7 +19,7 @@ typed. A comment says how; what stands between it and the end of the block is re
     ```
 
     <!-- numbers 4 -->
-    (tables of stage 4: readmes.py)
+    (tables of stage 4; "numbers 4 times" for the times alone: readmes.py)
     <!-- end of numbers -->
 
 `show: TEXT` keeps the first paragraph with TEXT, `from: A` and `to: B` the lines from the first with A
@@ -67,7 +67,7 @@ def block(kind: str, details: str, path: Path) -> str:
             return f"{comment}```{language}\n$ {head}\n{body}\n```\n"
         if kind == "excerpt":
             return comment + excerpt(head, selectors, path)
-        return f"{comment}\n{readmes.numbers(int(head))}\n<!-- end of numbers -->\n"
+        return f"{comment}\n{readmes.numbers(head)}\n<!-- end of numbers -->\n"
     except (Wrong, readmes.Wrong) as error:
         raise Wrong(f"{path.relative_to(paths.ROOT)}, block \"{kind} {head}\": {error}") from None
 
@@ -87,7 +87,7 @@ def output_of(command: str) -> str:
                           text=True)
     if done.returncode != 0:
         raise Wrong(f"it ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
+    return done.stdout.replace(f"{paths.ROOT}/", "")
 
 
 def excerpt(file: str, selectors: list[str], path: Path) -> str:

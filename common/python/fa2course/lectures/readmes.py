@@ -30,11 +30,13 @@ class Wrong(Exception):
     """What a table cannot be made from."""
 
 
-def numbers(number: int) -> str:
-    stages = [stage for stage in PARENT if stage[0] == str(number)]
-    if not stages:
-        raise Wrong(f"there is no stage {number}")
-    return "\n\n".join([counter_table(stages), time_table(stages)])
+def numbers(words: str) -> str:
+    """The tables of "N", or of "N times" the second one."""
+    number, _, only = words.partition(" ")
+    stages = [stage for stage in PARENT if stage[0] == number]
+    if not stages or only not in ("", "times"):
+        raise Wrong("say a stage and, for its times alone, \"times\"")
+    return "\n\n".join(([] if only else [counter_table(stages)]) + [time_table(stages)])
 
 
 def counter_table(stages: list[str]) -> str:
@@ -84,7 +86,7 @@ def time_table(stages: list[str]) -> str:
 
 
 def milliseconds(record: dict) -> str:
-    return f"{record['time_ms']:.3g}"
+    return f"{record['time_ms']:#.3g}".rstrip(".")
 
 
 def verdict(before: dict, after: dict) -> str:
