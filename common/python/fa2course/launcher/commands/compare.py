@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from .. import build, lock, paths, process, venv
-from ..console import say
+from .. import build, lock, paths, process, stages, venv
+from ..console import Step, say
 from ..errors import UserError
 from ..options import Parser, check_known, value_of
 from .grade import in_venv
@@ -33,8 +33,10 @@ shapes (every combination):
   --tiles LIST       same (default): one tile for all stages; same_b: the second common tile, stages
                      4-6; tuned: each stage's best
   --variants         also the variants beside the stages
+  --mine             also your own kernels in work/, each beside its stage
   --backend NAME     sim or cuda (default: a GPU if one is usable)
-  --gpu MODEL        the GPU whose limits the simulator takes, e.g. a100
+  --gpu MODEL        h200, a100, rtx4090, rtx3090 or l4: the simulator takes its limits, and a
+                     prediction for it is added, of any size (default: the sweep of a GPU)
   --threads N        threads of the simulator (default: all cores)
   --merge FILE...    run nothing: join compare.json files of several machines, by GPU
   --scheduler ADDR   run on every GPU model among the workers of a Dask scheduler (or, without any, on
@@ -58,18 +60,69 @@ def run(arguments: list[str]) -> int:
         raise UserError(f"--backend is \"{backend}\"; accepted are sim, cuda.")
     quiet = "--quiet" in arguments
     preset = build.choose(backend, quiet)
-    python = set_up(preset, backend)
+    predicting = backend != "cuda" and value_of("--gpu", arguments) is not None
+    python = set_up(preset, backend, ["fa2-counts"] if predicting else [])
     out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
     if not value_of("--out", arguments) and Path.cwd() != paths.ROOT:
         arguments = [*arguments, "--out", str(out)]
     if backend is None and preset == "sim":
         arguments = [*arguments, "--backend", "sim"]  # the reason has been said
+    if "--mine" in arguments:
+        arguments = [word for word in arguments if word != "--mine"]
+        arguments += [f"--mine={word}" for word in own_kernels(preset)]
     os.environ.setdefault("FA2_COMMIT", commit())  # every record names it
+    if predicting:
+        return compare_and_predict(preset, arguments, out, python)
+    return compare(preset, arguments, out, python)
+
+
+def compare(preset: str, arguments: list[str], out: Path, python: Path | None) -> int:
     status = process.run_foreground(
         [str(paths.preset_dir(preset) / "bin" / "fa2-compare"), *arguments])
     if status in (0, 1) and python and (out / "compare.json").exists():
-        draw(python, out, quiet)
+        draw(python, out, "--quiet" in arguments)
     return status
+
+
+def compare_and_predict(preset: str, arguments: list[str], out: Path, python: Path | None) -> int:
+    """The comparison on the simulator, unless it would take minutes, and what this GPU would do."""
+    from fa2course.predict import counts, table
+
+    program, quiet = paths.preset_dir(preset) / "bin" / "fa2-counts", "--quiet" in arguments
+    try:
+        planned = table.plan(program, arguments)
+        status = 0
+        if table.simulator_minutes(planned, arguments) < 1:
+            status = compare(preset, arguments, out, python)
+        elif not quiet:
+            say("too large to simulate in a minute: predicted only, from the counters of small shapes")
+        if status in (0, 1):
+            table.report(program, planned, out, f"fa2 compare {' '.join(arguments)}", quiet)
+        return status
+    except (table.Refused, counts.CountsFailed) as error:
+        raise UserError(str(error)) from None
+
+
+def own_kernels(preset: str) -> list[str]:
+    """Compiles every work/stageN/kernel.cu; "N=FILE" for each."""
+    from fa2course.student import compiler, execute, progress
+
+    found = []
+    for number in map(stages.number, stages.names()):
+        kernel = progress.kernel(number)
+        if not kernel.is_file():
+            continue
+        scratch = paths.BUILD / "mine" / f"stage{number}"
+        with Step(f"compile {compiler.shown(kernel)}"):
+            compiled = compiler.compile_kernel(
+                compiler.Build(paths.preset_dir(preset)), kernel, scratch, "all", execute.plainly,
+                backend=preset)
+        if compiled.problem:
+            raise UserError(f"{compiler.shown(kernel)}: {compiled.problem}", 1)
+        found.append(f"{number}={compiled.library}")
+    if not found:
+        raise UserError("--mine: there is no kernel in work/. ./fa2 start N puts one in place.")
+    return found
 
 
 def merge_files(arguments: list[str]) -> int:
@@ -124,7 +177,7 @@ def commit() -> str:
         return ""
 
 
-def set_up(preset: str, backend: str | None) -> Path | None:
+def set_up(preset: str, backend: str | None, besides: list[str] = ()) -> Path | None:
     """Everything up to the built program. Returns the Python that draws the picture, None without."""
     paths.BUILD.mkdir(exist_ok=True)
     with lock.exclusive():
@@ -134,7 +187,7 @@ def set_up(preset: str, backend: str | None) -> Path | None:
         except UserError as error:
             say(f"no picture: {error}")
             python = None
-        build.ensure_built(preset, ["fa2-compare"])
+        build.ensure_built(preset, ["fa2-compare", *besides])
     return python
 
 
