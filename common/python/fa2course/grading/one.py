@@ -137,10 +137,13 @@ class Executor:
         if phase == "compile":
             box.readable += [path for path in toolchain_of(command[0]) if path not in box.readable]
         # Compiling executes nothing of the kernel, and the checker's own link to common/ must stay.
-        return told(box.run(command, self.settings.limits(phase, timeout), scrub=phase == "run"))
+        ended = box.run(command, self.settings.limits(phase, timeout), scrub=phase == "run")
+        return told(ended, phase)
 
 
-def told(ended: Ended) -> Done:
+def told(ended: Ended, phase: str) -> Done:
+    if phase == "compile" and ended.stopped and not ended.stopped.startswith("ran longer"):
+        return Done(1, f"error: stopped: the compiler {ended.stopped}")
     if ended.status is not None:
         return Done(ended.status, ended.output)
     if ended.stopped.startswith("ran longer"):

@@ -23,11 +23,11 @@ def read(path: Path | None) -> dict[int, dict[str, float]]:
     steps = {number: [name for name, _ in step_names(number)] for number in numbers}
     known = {name for names in steps.values() for name in names}
     for table, entries in tables.items():
+        if not isinstance(entries, dict):
+            raise UserError(f"{path}: \"{table}\" stands outside a table; [default] holds the points")
         if table != "default" and table not in {f"stage{number}" for number in numbers}:
             raise UserError(f"{path}: there is no table [{table}]; known are [default] and [stage1] "
                             f"to [stage{numbers[-1]}]")
-        if not isinstance(entries, dict):
-            raise UserError(f"{path}: \"{table}\" stands outside a table; [default] holds the points")
         for step, value in entries.items():
             if step not in known:
                 raise UserError(f"{path}: there is no step \"{step}\"; the steps are "
