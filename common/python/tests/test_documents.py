@@ -1,4 +1,5 @@
 """Links and math of every Markdown file and notebook, and the checks of them on planted mistakes."""
+import re
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,51 @@ def test_notebook_cells(tmp_path):
     page, = documents.pages(tmp_path / "n.ipynb", tmp_path)
     assert documents.bad_math(page)[0].startswith("n.ipynb, cell 2:2: ")
     assert documents.broken_links(page, tmp_path) == ["n.ipynb, cell 2:2: no.md leads to no file"]
+
+
+# ---- One word for one thing ------------------------------------------------------------------------------
+
+GLOSSARY = ROOT / "notes" / "glossary.md"
+BRITISH = r"\w+(?:alis|imis|ganis|eognis)(?:e[drs]?|ing|ations?)\b|\bcolou\w+|\bbehaviou\w+|\bneighbou\w+"
+
+
+def terms() -> list[list[str]]:
+    """The rows of the glossary: term, meaning, elsewhere."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in GLOSSARY.read_text().splitlines() if line.startswith("| ")]
+    return [row for row in rows if row[0] != "term"]
+
+
+def avoided() -> list[str]:
+    return [word for row in terms() for word in re.findall(r"(?<!\*)\*([^*]+)\*(?!\*)", row[2])]
+
+
+def words_to_avoid(text: str, avoid: list[str]) -> list[str]:
+    """Words that the course has another word for, and British spelling, outside of code and quotes."""
+    own = re.sub(r'"[^"\n]*"|“[^”]*”', "", documents.without_code(text))
+    own = re.sub(r"\]\([^)]*\)", "]", own)
+    pattern = "|".join([rf"\b{re.escape(word)}s?\b" for word in avoid] + [BRITISH])
+    return [f"{documents.line_of(own, match.start())}: {match[0]}"
+            for match in re.finditer(pattern, own)]
+
+
+def test_glossary_has_each_term_once():
+    names = [row[0] for row in terms()]
+    assert len(names) > 50 and len(set(names)) == len(names)
+    assert all(len(row) == 3 and row[1] for row in terms())
+    assert {"CTA", "HBM", "SMEM"} <= set(avoided())
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path != GLOSSARY],
+                         ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_words_are_those_of_the_glossary(path):
+    wrong = [f"{page.where}:{word}" for page in documents.pages(path, ROOT)
+             for word in words_to_avoid(page.text, avoided())]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_other_words_are_noticed():
+    avoid = avoided()
+    assert words_to_avoid("a CTA, two CTAs", avoid) == ["1: CTA", "1: CTAs"]
+    assert words_to_avoid("x\nnormalised colours", avoid) == ["2: normalised", "2: colours"]
+    assert not words_to_avoid('`CTA`, "CTA" and CTAX [x](CTA.md) realistic', avoid)

@@ -1,0 +1,43 @@
+"""The numbers in lecture 9's text are those of its output block and of the recorded results."""
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+LECTURE = ROOT / "lectures" / "09_what_comes_after.md"
+
+
+def test_budgets_follow_from_the_counters():
+    text = LECTURE.read_text()
+    header = "wavefronts excess barriers syncs shuffles mma exp2_p exp2_stats normalisations".split()
+    row = re.search(r"^6 deferred lazy +(.*)$", text, re.MULTILINE).group(1).split()
+    counted = {name: float(value.rstrip("M")) * (1e6 if value.endswith("M") else 1)
+               for name, value in zip(header, row, strict=True)}
+    pairs = (1024 // 64) * (1024 // 128)
+    wavefronts, mma = counted["wavefronts"] / pairs, counted["mma"] / pairs
+    exponentials = counted["exp2_p"] / pairs
+    prose = " ".join(text.split())
+    assert f"a pair takes {wavefronts:,.0f} wavefronts, {mma:,.0f} `mma`" in prose
+    assert exponentials == pytest.approx(8192, rel=2e-3)  # the block rounds it
+    assert "8,192 exponentials" in prose
+    assert f"| tensor cores, Hopper | {mma / 2:,.0f} | {mma:,.0f} |" in text
+    assert f"| tensor cores, Blackwell | {mma / 4:,.0f} | {mma / 2:,.0f} |" in text
+    assert "| exponentials, either | 512 | 512 |" in text
+    assert (f"| shared memory, as stage 6 reads it | {wavefronts / 2:,.0f} | {wavefronts:,.0f} |"
+            in text)
+
+
+def test_the_gap_is_the_recorded_one():
+    records = json.loads((ROOT / "notes" / "results" / "h200.json").read_text())["records"]
+    record, = [r for r in records
+               if r["stage"] == "stage6_fa2_deferred" and r["variant"] == "lazy"
+               and r["tile_mode"] == "same" and r["dtype"] == "fp16"
+               and [r["shape"][key] for key in ("B", "Hq", "Hkv", "Nq", "Nk", "d", "causal")] ==
+               [2, 16, 16, 4096, 4096, 64, False]]
+    per_pair = record["time_ms"] * 1e3 / (32 * (4096 // 64) * (4096 // 128) / 132)
+    text = " ".join(LECTURE.read_text().split())
+    expected = (f"takes {record['time_ms']:.3g} ms. That is 65,536 pairs over 132 SMs, 496.5 for each, and "
+                f"{per_pair:.2f} µs for one: at most {per_pair * 1980:,.0f} clocks")
+    assert expected in text, f"lecture 9 should say: {expected}"
