@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <list>
 #include <regex>
 #include <thread>
 
+#include "common/cli/check/plugin.h"
 #include "common/cli/compare/peaks.h"
 #include "common/harness/environment.h"
 #include "common/harness/failure.h"
@@ -43,6 +45,19 @@ std::string today() {
   std::tm utc{};
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
   return text;
+}
+
+/// A compiled kernel of the user as a variant beside its stage: "stage4_fa2_warps/mine".
+const Stage* own_stage(Backend backend, int number, const std::string& library) {
+  struct Own {
+    std::string name;
+    Stage stage;
+  };
+  static std::list<Own> all;  // entries point to them
+  Own& own = all.emplace_back();
+  own.name = find_stage(backend, std::to_string(number)).name + std::string("/mine");
+  own.stage = {own.name.c_str(), number, load_plugin(library).variants};
+  return &own.stage;
 }
 
 }  // namespace
@@ -112,6 +127,14 @@ std::vector<Entry> entries_of(const Options& o, Backend backend) {
     const bool beside_a_stage = std::string_view(stage->name).find('/') != std::string_view::npos;
     if (beside_a_stage && !o.variants) continue;
     for (const Variant& variant : stage->variants) entries.push_back({stage, &variant});
+  }
+  for (const auto& [number, library] : o.mine) {
+    const Stage* own = own_stage(backend, number, library);
+    const auto behind = std::ranges::find_if(
+        entries, [&](const Entry& e) { return e.stage->number > own->number; });
+    std::vector<Entry> rows;
+    for (const Variant& variant : own->variants) rows.push_back({own, &variant});
+    entries.insert(behind, rows.begin(), rows.end());
   }
   if (!missing.empty()) {
     throw Error("--stages has " + std::to_string(missing[0]) + ", which is not built in yet.");

@@ -68,7 +68,7 @@ Words one_of(const std::string& option, const Words& words, const Words& accepte
 /// What CLI11 fills in, all as words: numbers are read here, so that the sentences are ours.
 struct Raw {
   std::string batch, heads, heads_kv, seqlen_k, backend, threads;
-  Words seqlens, headdims, stages, dtypes{"fp16"}, tile_modes{"same"};
+  Words seqlens, headdims, stages, mine, dtypes{"fp16"}, tile_modes{"same"};
   bool causal = false, full = false;
 };
 
@@ -98,6 +98,8 @@ void add_options(CLI::App& app, Raw& raw, Options& o) {
       "same (default): one tile for all stages; same_b: the second common tile, stages 4-6; tuned: "
       "each stage's best");
   app.add_flag("--variants", o.variants, "Also the variants beside the stages");
+  list("--mine", raw.mine,
+       "Also own kernels, compiled: 4=FILE.so (./fa2 compare --mine makes them)");
   app.add_option("--backend", raw.backend, "sim or cuda (default: a GPU if one is usable)")
       ->type_name("NAME");
   app.add_option("--gpu", o.gpu, "The GPU whose limits the simulator takes, e.g. a100")
@@ -110,6 +112,7 @@ void add_options(CLI::App& app, Raw& raw, Options& o) {
       ->type_name("DIR")
       ->capture_default_str();
   app.add_flag("--quiet", o.quiet, "Print errors only");
+  app.add_option("--resume", o.resume)->group("");  // between processes, not for people
 }
 
 /// The numbers and names behind the words. Throws Error.
@@ -126,6 +129,14 @@ void read_words(const Raw& raw, Options& o) {
       throw Error("--stages has " + std::to_string(stage) + "; the stages are 1 to 6.");
     }
     o.stages.push_back(static_cast<int>(stage));
+  }
+  for (const std::string& word : raw.mine) {
+    const size_t at = word.find('=');
+    const int64_t stage = whole_number("--mine", word.substr(0, at));
+    if (at == word.npos || stage < 1 || stage > 6)
+      throw Error("--mine is \"" + word +
+                  "\"; it must be a stage and a file, such as 4=kernel.so.");
+    o.mine.emplace_back(static_cast<int>(stage), word.substr(at + 1));
   }
   o.dtypes = one_of("--dtype", raw.dtypes, {"fp16", "bf16"});
   o.tile_modes = one_of("--tiles", raw.tile_modes, {"same", "same_b", "tuned"});

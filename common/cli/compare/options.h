@@ -2,6 +2,7 @@
 // The command line of fa2-compare.
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cli/compare/shapes.h"
@@ -20,8 +21,10 @@ struct Options {
   std::string against;                  // a file of results, or empty
   int threads = 0;                      // of the simulator; 0: all cores
   bool variants = false;                // also the variants beside the stages
-  bool quiet = false;                   // no progress, no tables: files and exit code only
-  std::string command;                  // the command line, for the record
+  std::vector<std::pair<int, std::string>> mine;  // own kernels: stage and compiled library
+  bool quiet = false;   // no progress, no tables: files and exit code only
+  std::string resume;   // what a process that lost its GPU left to this one
+  std::string command;  // the command line, for the record
 };
 
 /// Parses the arguments (without the program's name). Answers --help itself; no options are
