@@ -33,7 +33,7 @@ from pathlib import Path
 from . import counts, readmes
 from ..launcher import paths
 
-FENCED = re.compile(r"^<!-- (run|excerpt)\b(.*?)-->\n(?:\[.*\n)?```\w*\n.*?^```$\n",
+FENCED = re.compile(r"^<!-- (run|excerpt)\b(.*?)-->\n(?:\[[^\n]*\n)?```\w*\n.*?^```$\n",
                     re.MULTILINE | re.DOTALL)
 NUMBERS = re.compile(r"^<!-- (numbers)\b(.*?)-->\n.*?^<!-- end of numbers -->$\n",
                      re.MULTILINE | re.DOTALL)

@@ -35,7 +35,7 @@ def tiles(records: dict[str, dict]) -> dict[str, int]:
 
 
 def grid() -> Svg:
-    shape = "--batch 1 --heads 8 --seqlen 1024 --headdim 64 --full --stages 2,3"
+    shape = "--batch 1 --heads 8 --seqlen 1024 --headdim 64 --causal --stages 2,3"
     blocks = {stage: r["counters"]["blocks"] for stage, r in counts.stages(shape).items()}
     sms, columns, cell, gap = 132, 12, 24, 4
     picture = Svg(800, 500, f"The grid: from {blocks['2']} to {blocks['3']} blocks on {sms} SMs",

@@ -1,4 +1,5 @@
 """Runs the notebooks, and compares what they print with what is committed."""
+import os
 from pathlib import Path
 
 import nbformat
@@ -19,6 +20,7 @@ def path_of(name: str) -> Path:
 def execute(path: Path) -> nbformat.NotebookNode:
     """The notebook with fresh outputs. Raises nbclient's CellExecutionError when a cell fails."""
     counts.build_dir()  # a sentence now instead of a trace from inside a cell
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")  # the kernel's debugger, on stderr
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3",
                             resources={"metadata": {"path": str(FOLDER)}})
