@@ -115,7 +115,7 @@ def kernels_of(call: Callable) -> list[str]:
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
         call()
         torch.cuda.synchronize()
     events = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA]
@@ -125,7 +125,8 @@ def kernels_of(call: Callable) -> list[str]:
 
 def verify(name: str, kernels: list[str]) -> str:
     """The kernel that shows which backend ran, shortened. Raises ValueError if it was another."""
-    short = [re.sub(r"^void |\(anonymous namespace\)::|<.*|\(.*", "", kernel) for kernel in kernels]
+    names = [re.sub(r"^void |\(anonymous namespace\)::|<.*|\(.*", "", kernel) for kernel in kernels]
+    short = [name if len(name) < 60 else f"{name[:57]}..." for name in names]
     if not short:
         raise ValueError("no kernel was seen")
     if name in FUSED:

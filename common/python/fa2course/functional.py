@@ -4,7 +4,6 @@ NumPy arrays and PyTorch CPU tensors run on the simulator, PyTorch CUDA tensors 
 current stream. Nothing is compiled for PyTorch: libfa2course is loaded.
 """
 
-import functools
 import math
 import sys
 
@@ -275,9 +274,18 @@ def require_cuda(lib: library.Library) -> None:
         ) from None
 
 
-@functools.cache
+_op = None
+
+
 def torch_op():
     """fa2course::attention, an operator of PyTorch: torch.compile sees it as one opaque step."""
+    global _op
+    if _op is None:
+        _op = define_op()
+    return _op
+
+
+def define_op():
     import torch
 
     @torch.library.custom_op("fa2course::attention", mutates_args=(), device_types=("cpu", "cuda"))
@@ -298,4 +306,8 @@ def torch_op():
     def _(q, k, v, stage, variant, tiles, causal, scale, layout):
         return outputs(q, layout)
 
-    return op
+    return torch.ops.fa2course.attention.default
+
+
+if "torch" in sys.modules:  # torch.compile must find it defined
+    torch_op()

@@ -88,7 +88,7 @@ class Clone:
             (folder / "libs" / "include" / header).touch()
         (folder / "libs" / "lib").mkdir()
         (folder / "libs" / "lib" / "libboost_context.a").touch()
-        self.make_venv("report", "test", "notebooks")
+        self.make_venv("report", "test", "notebooks", "profile")
 
     def add_tool(self, name: str, body: str) -> None:
         path = self.tools / name

@@ -1,0 +1,171 @@
+"""The sweep's file, its CSV and pictures, and the reading of profiles; no GPU."""
+
+import csv
+import importlib
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+BENCH = ROOT / "common" / "bench"
+sys.path.insert(0, str(BENCH))
+sweep_file = importlib.import_module("sweep_file")
+ABOUT = "# fa2 sweep: NVIDIA H200 | driver 580.1 | CUDA 13.0 | commit abc\n# median of 20 runs\n"
+
+
+def row(backend, seqlen=1024, ms=1.0, causal=False, tiles="-", batch=2, note="ran", d=64):
+    if backend.startswith("stage") and tiles == "-":
+        tiles = "tuned"
+    return sweep_file.Row(seqlen, d, causal, batch, 16, "fp16", tiles, backend, ms, 0.02, None,
+                          None if ms is None else 0.25, 1e-4, note)  # fmt: skip
+
+
+def small_sweep() -> list:
+    rows = []
+    for N in (512, 1024):
+        for causal in (False, True):
+            rows += [row("sdpa_math", N, N / 100, causal), row("sdpa_flash", N, N / 1000, causal),
+                     row("stage6", N, N / 1500, causal)]  # fmt: skip
+    rows += [row("sdpa_math", 16384, None, note="out of memory"), row("sdpa_flash", 16384, 9.0)]
+    for batch in (1, 4):
+        rows += [row(f"stage{n}", 2048, 10 / n, tiles="same", batch=batch) for n in range(1, 7)]
+    return rows
+
+
+@pytest.fixture
+def text(tmp_path) -> Path:
+    path = tmp_path / "fa2_sweep.txt"
+    lines = [sweep_file.header(), *map(str, small_sweep())]
+    path.write_text(ABOUT + "\n".join(lines) + "\n")
+    return path
+
+
+def test_rows_come_back_from_the_text():
+    for original in small_sweep():
+        back = sweep_file.parse_row(str(original))
+        assert back.key == original.key and back.note == original.note
+        assert back.ms == pytest.approx(original.ms, abs=1e-5)
+    with pytest.raises(ValueError, match="not a row"):
+        sweep_file.parse_row("512 64 1 2")
+
+
+def test_output_of_the_lectures_loop_is_one_sweep():
+    """Each call prints its own lines of environment; a shape measured again replaces the first."""
+    one = ABOUT + sweep_file.header() + f"\n{row('stage6', ms=2.0)}\n"
+    two = ABOUT + sweep_file.header() + f"\n{row('stage6', ms=3.0)}\n{row('sdpa_flash')}\n"
+    about, rows = sweep_file.parse(one + two)
+    assert len(about) == 2 and sweep_file.gpu_of(about) == "NVIDIA H200"
+    assert [(r.backend, r.ms) for r in rows] == [("stage6", 3.0), ("sdpa_flash", 1.0)]
+
+
+def test_flops_are_the_lectures_and_halved_when_causal():
+    assert row("stage6").tflops == pytest.approx(4 * 2 * 16 * 1024**2 * 64 / 1e-3 / 1e12)
+    assert row("stage6", causal=True).flops * 2 == row("stage6").flops
+    assert row("stage6", ms=None).tflops is None
+
+
+@pytest.mark.parametrize("stage", range(2, 7))
+@pytest.mark.parametrize("causal", [False, True])
+def test_requested_bytes_are_what_the_simulator_counts(stage, causal, build_dir, monkeypatch):
+    np = pytest.importorskip("numpy")
+    from fa2course import attention, library
+
+    monkeypatch.setenv("FA2_LIBRARY", str(build_dir / "lib" / "libfa2course.so"))
+    library.load.cache_clear()
+    q = np.random.default_rng(0).standard_normal((1, 1, 200, 64)).astype(np.float16)
+    counters = {}
+    attention(q, q, q, stage=stage, causal=causal, tiles="same", counters=counters)
+    shape = sweep_file.Row(200, 64, causal, 1, 1, "fp16", "same", "", *[None] * 5, "")
+    counted = counters["global_load_bytes"] + counters["global_store_bytes"]
+    assert sweep_file.requested_bytes(shape, 64, 128) == counted
+
+
+def test_csv_and_pictures(text):
+    done = subprocess.run([sys.executable, BENCH / "plot_fa2_sweep.py", text], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(text.with_name("fa2_sweep.csv")) as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0])[:6] == ["seqlen", "headdim", "sdpa_ms", "fa2_ms", "fa2_tflops",
+                                  "sdpa_tflops"]  # fmt: skip
+    assert {"causal", "batch", "heads", "dtype", "stage6_ms", "stage6_tflops",
+            "fa2_share_of_peak", "stage6_requested_gbps"} <= set(lines[0])  # fmt: skip
+    first = lines[0]
+    assert (first["seqlen"], first["sdpa_ms"], first["fa2_ms"]) == ("512", "5.12", "0.512")
+    assert all("NVIDIA H200" in line["environment"] for line in lines)
+    out_of_memory = next(line for line in lines if line["seqlen"] == "16384")
+    assert out_of_memory["sdpa_ms"] == "" and out_of_memory["fa2_ms"] == "9"
+    for name in ("fa2_sweep.png", "fa2_sweep_parents.png"):
+        data = text.with_name(name).read_bytes()
+        width, height = struct.unpack(">II", data[16:24])
+        assert data[:8] == b"\x89PNG\r\n\x1a\n" and width > 600 and height > 400
+    assert not list(text.parent.glob(".*.tmp"))
+
+
+def test_axes_of_the_pictures(text):
+    plot = importlib.import_module("plot_fa2_sweep")
+    from fa2course import report
+
+    about, rows = sweep_file.read(text)
+    plt = report.pyplot()
+    speed, head = plot.draw_speed(plt, about, rows)
+    assert "NVIDIA H200" in head and "B2 H16" in head
+    assert [axis.get_title(loc="left") for axis in speed.axes] == [
+        "d 64, full", "d 64, causal (FLOPs halved)"]  # fmt: skip
+    for axis in speed.axes:
+        assert axis.get_xscale() == "log" and axis.get_xlabel() == "sequence length N"
+        labels = [line.get_label() for line in axis.lines]
+        assert labels == ["SDPA MATH", "official FA2 (SDPA FLASH)", "stage 6 deferred lazy"]
+    flash = speed.axes[0].lines[1]
+    assert list(flash.get_xdata()) == [512, 1024, 16384]  # without the one that ran out of memory
+    parents, _ = plot.draw_parents(plt, about, rows)
+    assert parents.axes[0].get_xlabel() == "batch x heads"
+    assert plot.parent_gains(rows)[64, 2] == [(16, pytest.approx(2), 0.04),
+                                              (64, pytest.approx(2), 0.04)]  # fmt: skip
+    plt.close("all")
+
+
+def test_plot_of_a_file_that_is_none(tmp_path):
+    for name, content in (("absent.txt", None), ("empty.txt", ABOUT), ("prose.txt", "hello\n")):
+        path = tmp_path / name
+        if content is not None:
+            path.write_text(content)
+        done = subprocess.run([sys.executable, BENCH / "plot_fa2_sweep.py", path], check=False,
+                              capture_output=True, text=True)  # fmt: skip
+        assert done.returncode == 2 and done.stderr.startswith("plot_fa2_sweep: ")
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words, sentence", [
+    (["sweep"], "needs a GPU: no GPU in this test"),
+    (["profile", "2"], "profiling needs a GPU: no GPU in this test"),
+    (["profile", "official"], "profiling needs a GPU"),
+    (["sweep", "--mode", "bwd"], "forward pass only"),
+    (["sweep", "--plot", "none.txt"], "none.txt is not there"),
+    (["sweep", "--seqlength", "5"], "no option --seqlength"),
+    (["profile"], "name a stage or 'official'"),
+    (["profile", "9"], "there is no stage '9'"),
+    (["profile", "2", "--headdim", "96"], "accepted are 64 and 128"),
+    (["profile", "2", "--seqlen", "0"], "it must be at least 1"),
+    (["profile", "2", "--variant", "lazy"], "--variant is for stage 6"),
+    (["profile", "--read", "x.ncu-rep"], "x.ncu-rep is not there"),
+])  # fmt: skip
+def test_what_cannot_run_here_has_a_sentence(words, sentence, monkeypatch, capsys):
+    from fa2course.launcher import gpu
+    from fa2course.launcher.__main__ import main
+
+    monkeypatch.setattr(gpu, "look", lambda: gpu.Gpu(False, "no GPU in this test"))
+    assert main(words) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_python_without_pytorch_is_named(monkeypatch):
+    from fa2course.launcher import pytorch
+    from fa2course.launcher.errors import UserError
+
+    monkeypatch.setattr(pytorch, "candidates", lambda: ["/bin/false", "/nowhere/python"])
+    with pytest.raises(UserError, match="/bin/false .has no PyTorch.*/nowhere/python.*FA2_PYTHON="):
+        pytorch.find()
