@@ -16,7 +16,8 @@ struct Counted {
   uint64_t heads;    // batch * heads_q
   uint64_t q_tiles;  // query tiles of all heads
   uint64_t T;        // pairs of query tile and key tile visited
-  uint64_t Nq;
+  uint64_t Nq, Nk;
+  uint64_t visible;  // pairs of query and key, of all heads, that the mask leaves
 };
 
 inline Counted count_case(const char* stage, const char* text, const char* variant = "") {
@@ -30,10 +31,12 @@ inline Counted count_case(const char* stage, const char* text, const char* varia
   p.Nq = static_cast<int>(spec.Nq);
   p.Nk = static_cast<int>(spec.Nk);
   p.causal = spec.causal;
-  c.Br = tile.Br, c.Bc = tile.Bc, c.warps = tile.warps, c.d = spec.d, c.Nq = spec.Nq;
+  c.Br = tile.Br, c.Bc = tile.Bc, c.warps = tile.warps, c.d = spec.d;
+  c.Nq = spec.Nq, c.Nk = spec.Nk;
   c.heads = spec.batch * spec.heads_q;
   c.q_tiles = c.heads * ((spec.Nq + tile.Br - 1) / tile.Br);
   c.T = visited_tiles(p, tile.Br, tile.Bc);
+  for (int64_t i = 0; i < spec.Nq; ++i) c.visible += c.heads * visible_keys(p, i);
   return c;
 }
 
