@@ -63,7 +63,6 @@ class Graph {
 class CudaDevice : public Device {
  public:
   CudaDevice() : info_(cuda_info()) {
-    cuda::check_usable();
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
   }
   ~CudaDevice() override { cudaStreamDestroy(stream_); }
@@ -152,6 +151,9 @@ class CudaDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device() { return std::make_unique<CudaDevice>(); }
+std::unique_ptr<Device> make_cuda_device() {
+  cuda::check_usable();  // first: after a fault even the questions about the GPU may fail
+  return std::make_unique<CudaDevice>();
+}
 
 }  // namespace fa2

@@ -1,5 +1,7 @@
 // fa2-compare: runs every stage on the same problems, checks each, and shows what each change
 // moved.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -50,19 +52,57 @@ std::string duration_line(const std::vector<Shape>& shapes, size_t rows_per_shap
   return "This takes the simulator about " + cli::number(minutes) + " minutes.\n";
 }
 
-Results run(const Options& o, const Display& display, const Machine& machine,
-            const std::vector<Shape>& shapes, const std::vector<Entry>& entries) {
-  Results results;
-  results.command = o.command;
-  results.environment = environment_of_run(*machine.device, o);
-  if (!machine.remark.empty()) say(o, cli::wrap(machine.remark, display.view.width) + "\n");
-  const std::string line = environment_line(results.environment, backend_name(*machine.device));
-  say(o, cli::wrap(line, display.view.width) + "\n\n");
+std::string json_of(const Results& results) {
+  using Json = nlohmann::ordered_json;
+  return to_json(results).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
-  const size_t rows_per_shape = o.dtypes.size() * o.tile_modes.size() * entries.size();
-  if (results.environment.threads > 0) {  // the simulator
-    say(o, duration_line(shapes, rows_per_shape, results.environment.threads));
+constexpr const char* resume_file = "compare.resume.json";
+
+/// A faulting kernel has made the GPU unusable for this process. A new one takes the records and
+/// runs what is left. Does not return.
+[[noreturn]] void go_on_in_a_new_process(const Options& o, std::vector<std::string> arguments,
+                                         const Results& results) {
+  say(o, "A kernel has made the GPU unusable for its process; the rest runs in a new one.\n");
+  cli::write_files(o.out, {{resume_file, json_of(results)}});
+  if (o.resume.empty()) arguments.push_back("--resume=" + o.out + "/" + resume_file);
+  std::string program = "fa2-compare";
+  std::vector<char*> words = {program.data()};
+  for (std::string& word : arguments) words.push_back(word.data());
+  words.push_back(nullptr);
+  execv("/proc/self/exe", words.data());
+  throw fa2::Error("the rest could not be run in a new process; choose fewer --stages.");
+}
+
+/// What the process before this one has left; nothing in the first one.
+Results results_before(const Options& o) {
+  if (o.resume.empty()) return {};
+  Results results = read_results(o.resume);
+  unlink(o.resume.c_str());
+  return results;
+}
+
+void introduce(const Options& o, const View& view, const Machine& machine,
+               const Environment& environment, const std::vector<Shape>& shapes,
+               size_t rows_per_shape) {
+  if (!machine.remark.empty()) say(o, cli::wrap(machine.remark, view.width) + "\n");
+  const std::string line = environment_line(environment, backend_name(*machine.device));
+  say(o, cli::wrap(line, view.width) + "\n\n");
+  if (environment.threads > 0) {  // the simulator
+    say(o, duration_line(shapes, rows_per_shape, environment.threads));
   }
+}
+
+Results run(const Options& o, const std::vector<std::string>& arguments, const Display& display,
+            const Machine& machine, const std::vector<Shape>& shapes,
+            const std::vector<Entry>& entries) {
+  const Results before = results_before(o);
+  Results results;
+  results.command = o.resume.empty() ? o.command : before.command;
+  results.environment = environment_of_run(*machine.device, o);
+  const size_t rows_per_shape = o.dtypes.size() * o.tile_modes.size() * entries.size();
+  if (o.resume.empty())
+    introduce(o, display.view, machine, results.environment, shapes, rows_per_shape);
   cli::Progress progress(static_cast<int>(shapes.size() * rows_per_shape), o.quiet);
   Listener listener;
   listener.step = [&](const std::string& what) { progress.step(what); };
@@ -70,17 +110,20 @@ Results run(const Options& o, const Display& display, const Machine& machine,
     progress.clear();
     for (const Group& group : groups_of(rows)) say(o, group_text(group, display.view));
   };
-  results.records = run_all(*machine.device, o, shapes, entries, results.environment, listener);
+  Run run =
+      run_all(*machine.device, o, shapes, entries, results.environment, listener, before.records);
+  results.records = std::move(run.records);
+  if (run.device_lost) {
+    progress.clear();
+    go_on_in_a_new_process(o, arguments, results);
+  }
   return results;
 }
 
 void write(const Options& o, const Results& results, const Display& display) {
-  using Json = nlohmann::ordered_json;
   View markdown = display.view;
   markdown.charset = cli::Charset::utf8;
-  const std::string json =
-      to_json(results).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  cli::write_files(o.out, {{"compare.json", json},
+  cli::write_files(o.out, {{"compare.json", json_of(results)},
                            {"compare.csv", to_csv(results)},
                            {"compare.md", markdown_report(results, markdown)}});
   say(o, "Written: compare.json, compare.csv, compare.md in " + o.out + "\n");
@@ -110,7 +153,7 @@ int compare(const std::vector<std::string>& arguments) {
   cli::prepare_folder(o.out);
 
   const Display display(o, backend == "sim");
-  const Results results = run(o, display, machine, shapes, entries);
+  const Results results = run(o, arguments, display, machine, shapes, entries);
   write(o, results, display);
   const int code = exit_code_of(results.records);
   if (o.against.empty()) return code;

@@ -131,14 +131,31 @@ Record blank(const Device& device, const Entry& entry, const Shape& shape, const
   return r;
 }
 
+/// Whether a fault has left the GPU unusable for this process.
+bool is_lost(Device& device) {
+  try {
+    device.release(device.allocate(1));
+    return false;
+  } catch (const Failure& failure) {
+    return failure.status == FA2_KERNEL_FAILED;
+  }
+}
+
 }  // namespace
 
-std::vector<Record> run_all(Device& device, const Options& o, const std::vector<Shape>& shapes,
-                            const std::vector<Entry>& entries, const Environment& environment,
-                            const Listener& listener) {
-  std::vector<Record> all;
+Run run_all(Device& device, const Options& o, const std::vector<Shape>& shapes,
+            const std::vector<Entry>& entries, const Environment& environment,
+            const Listener& listener, const std::vector<Record>& done) {
+  Run run;
+  std::vector<Record>& all = run.records;
+  const size_t count = o.dtypes.size() * shapes.size() * o.tile_modes.size() * entries.size();
   for (const auto& dtype : o.dtypes)
     for (const Shape& shape : shapes) {
+      const size_t rows = o.tile_modes.size() * entries.size();
+      if (all.size() + rows <= done.size()) {  // and their groups have been shown
+        all.insert(all.end(), done.begin() + all.size(), done.begin() + all.size() + rows);
+        continue;
+      }
       std::optional<Workload> workload;
       std::string no_workload;
       try {
@@ -147,19 +164,30 @@ std::vector<Record> run_all(Device& device, const Options& o, const std::vector<
         no_workload = "its tensors do not fit into the host's memory";
       }
       for (const auto& tiles : o.tile_modes) {
-        std::vector<Record> group;
+        const size_t first = all.size();
         for (const Entry& entry : entries) {
+          if (all.size() < done.size()) {
+            all.push_back(done[all.size()]);
+            continue;
+          }
           Record r = blank(device, entry, shape, dtype, tiles, environment);
           listener.step(label(r) + ", " + label(shape) + ", " + dtype + ", tiles " + tiles);
           r.reason = no_workload;
           if (workload) r = run_one(device, entry, o, *workload, std::move(r));
-          group.push_back(std::move(r));
+          all.push_back(std::move(r));
+          run.device_lost = all.back().outcome == Outcome::wrong && is_lost(device);
+          if (run.device_lost) break;
         }
-        listener.group_is_done(group);
-        all.insert(all.end(), group.begin(), group.end());
+        const bool complete = all.size() == first + entries.size();
+        if (complete && all.size() > done.size())
+          listener.group_is_done({all.begin() + static_cast<long>(first), all.end()});
+        if (run.device_lost) {
+          run.device_lost = all.size() < count;
+          return run;
+        }
       }
     }
-  return all;
+  return run;
 }
 
 }  // namespace fa2::compare

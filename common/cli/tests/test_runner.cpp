@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "common/cli/compare/requested.h"
 #include "common/cli/compare/runner.h"
@@ -26,7 +27,8 @@ std::vector<Record> run(const std::vector<Entry>& entries, const compare::Shape&
                         const Options& o = options()) {
   const Machine machine = choose_machine(o);
   return run_all(*machine.device, o, {shape}, entries, environment_of_run(*machine.device, o),
-                 silent);
+                 silent)
+      .records;
 }
 
 constexpr compare::Shape small{1, 1, 1, 64, 64, 64, false};
@@ -66,6 +68,63 @@ TEST_CASE("runner: a mistake that the simulator caught is wrong, with its messag
   CHECK(records[0].reason == "race between two threads");
   CHECK_FALSE(records[0].counters);
   CHECK(records[1].outcome == compare::Outcome::right);
+}
+
+/// A machine that is lost for its process once a kernel has faulted, as a GPU is.
+class LosableDevice : public Device {
+ public:
+  const DeviceInfo& info() const override { return inner_->info(); }
+  void* allocate(size_t bytes) override {
+    if (lost_) throw Failure(FA2_KERNEL_FAILED, "not run: the GPU is unusable");
+    return inner_->allocate(bytes);
+  }
+  void release(void* memory) noexcept override { inner_->release(memory); }
+  void upload(void* to, const void* from, size_t n) override { inner_->upload(to, from, n); }
+  void download(void* to, const void* from, size_t n) override { inner_->download(to, from, n); }
+  void fill(void* to, unsigned char byte, size_t n) override { inner_->fill(to, byte, n); }
+  void run(const Call& call, fa2_counters* counters) override {
+    lost_ = call.variant->forward == faults;
+    if (lost_) throw Failure(FA2_KERNEL_FAILED, "the kernel failed");
+    inner_->run(call, counters);
+  }
+  Timing time(std::span<const Call>, const TimingOptions&) override { return {}; }
+
+ private:
+  std::unique_ptr<Device> inner_ = make_device({});
+  bool lost_ = false;
+};
+
+TEST_CASE("runner: after a fault that loses the GPU the other rows run in a new process") {
+  const Variant variant{"", tiles, no_workspace, faults};
+  const Stage stage{"stage1_test", 1, {&variant, 1}};
+  const Entry bad = {&stage, &variant};
+  Options o = options();
+  o.stages = {2};
+  const Entry good = entries_of(o, Backend::sim)[0];
+  for (const std::vector<Entry>& entries :
+       {std::vector{bad, good}, std::vector{good, bad}, std::vector{good, bad, good}}) {
+    std::vector<Record> records;
+    size_t shown = 0;
+    const Listener listener{[](const std::string&) {},
+                            [&](const std::vector<Record>& rows) { shown += rows.size(); }};
+    int processes = 0;
+    for (bool lost = true; lost; ++processes) {
+      LosableDevice device;
+      const Run run = run_all(device, o, {small, {1, 2, 1, 64, 64, 64, true}}, entries,
+                              compare::Environment{}, listener, records);
+      REQUIRE(run.records.size() > records.size());
+      records = run.records;
+      lost = run.device_lost;
+    }
+    CHECK(processes == (entries.back().stage == &stage ? 2 : 3));
+    REQUIRE(records.size() == 2 * entries.size());
+    CHECK(shown == records.size());  // every group once
+    for (size_t i = 0; i < records.size(); ++i) {
+      const bool faulty = entries[i % entries.size()].stage == &stage;
+      CHECK(records[i].outcome == (faulty ? compare::Outcome::wrong : compare::Outcome::right));
+      CHECK(records[i].reason == (faulty ? "the kernel failed" : ""));
+    }
+  }
 }
 
 TEST_CASE("runner: what cannot run here is not wrong") {
