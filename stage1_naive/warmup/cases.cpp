@@ -126,7 +126,9 @@ std::vector<Case> mistakes() {
     return Case{name, right.in, right.right, launch, nullptr};
   };
   return {with("without cp_async_wait",
-               [](const void* const* in, float* out) { cp_async(in[0], out, Mistake::no_wait); }),
+               [](const void* const* in, float* out) {
+                 on_sim::cp_async(in[0], out, Mistake::no_wait);
+               }),
           with("without block_barrier", [](const void* const* in, float* out) {
             cp_async(in[0], out, Mistake::no_barrier);
           })};
