@@ -50,6 +50,11 @@ class Shape:
         return full / 2 if self.causal else full
 
     @property
+    def least_bytes(self) -> int:
+        """Q, K, V read and O written once, and LSE."""
+        return self.batch * self.heads * self.seqlen * (8 * self.headdim + 4)
+
+    @property
     def score_bytes(self) -> int:
         """Of S = Q K^T, had it been written in 16 bits."""
         return 2 * self.batch * self.heads * self.seqlen**2
@@ -108,9 +113,12 @@ def human(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def table(report: Report, shape: Shape, counters: dict[str, int] | None) -> list[list[str]]:
+def table(
+    report: Report, shape: Shape, counters: dict[str, int] | None, warps: int = 0
+) -> list[list[str]]:
     """Rows of what, measured, to compare with, verdict. `counters`: the simulator's, of the same
-    kernel and shape; None for the official kernel."""
+    kernel, tile and shape, with so many warps per block; None for the official kernel."""
+    barriers = counters["block_barriers"] * warps if counters else None  # one by each warp
     v = report.values
     seconds = v[TIME] / 1e9
     busiest = max(PIPES, key=lambda pipe: v.get(pipe, 0))
@@ -126,7 +134,8 @@ def table(report: Report, shape: Shape, counters: dict[str, int] | None) -> list
          f"busiest other pipe: {other} {v.get(busiest, 0):.1f}%",
          verdict(v[TENSOR_ACTIVE] > v.get(busiest, 0), "dominates", "does not dominate")],
         ["instructions per tensor instruction", f"{v[INSTRUCTIONS] / max(v[HMMA], 1):.2f}", "", ""],
-        ["DRAM bytes", human(report.dram_bytes), f"2 B H Nq Nk = {human(shape.score_bytes)}",
+        ["DRAM bytes", human(report.dram_bytes), 
+         f"2 B H Nq Nk = {human(shape.score_bytes)}, least {human(shape.least_bytes)}",
          verdict(report.dram_bytes < shape.score_bytes / 4,
                  f"1/{shape.score_bytes / report.dram_bytes:.0f} of it", "not far below")],
         ["DRAM rate", f"{report.dram_bytes / seconds / 1e9:.0f} GB/s",
@@ -140,8 +149,8 @@ def table(report: Report, shape: Shape, counters: dict[str, int] | None) -> list
         ["bank conflicts (loads and stores)", human(report.conflicts), simulated(
             counters and {"excess": excess(counters)}, "excess"),
          equal(report.conflicts, counters and excess(counters))],
-        ["barrier instructions (BAR)", human(report.opcode("BAR")),
-         simulated(counters, "block_barriers") + (" per block" if counters else ""), ""],
+        ["barrier instructions (BAR)", human(report.opcode("BAR")), simulated(
+            barriers and {"all": barriers}, "all"), equal(report.opcode("BAR"), barriers)],
         ["shuffles (SHFL)", human(report.opcode("SHFL")), simulated(counters, "shuffles"),
          equal(report.opcode("SHFL"), counters and counters["shuffles"])],
         ["ldmatrix (LDSM)", human(report.opcode("LDSM")), simulated(counters, "ldmatrix"),

@@ -4,6 +4,7 @@ FILE.json beside it names the shape; the simulator's counts of the same kernel a
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -14,21 +15,40 @@ import ncu_table  # noqa: E402
 
 
 def simulate(about: dict) -> dict[str, int]:
-    """Counts of one head on the simulator, times the heads: every head does the same."""
-    import numpy as np
-
-    from fa2course import attention
+    """The simulator's counts of the same kernel, tile and shape, from small shapes (exactly)."""
+    from fa2course import library
+    from fa2course.launcher import paths, stages
+    from fa2course.predict import counts
 
     _, number, variant = (about["backend"].replace("stage", "_", 1) + "__").split("_")[:3]
-    rng = np.random.default_rng(0)
-    shape = (1, 1, about["seqlen"], about["headdim"])
-    q, k, v = (rng.standard_normal(shape).astype(np.float16) for _ in "qkv")
-    counters: dict[str, int] = {}
-    attention(
-        q, k, v, stage=int(number), variant=variant or ("lazy" if number == "6" else ""),
-        tiles=about["tiles"], causal=about["causal"], counters=counters,
+    variant = variant or ("lazy" if number == "6" else "")
+    problem = library.Problem(
+        batch=about["batch"], heads_q=about["heads"], heads_kv=about["heads"],
+        seqlen_q=about["seqlen"], seqlen_k=about["seqlen"], head_dim=about["headdim"],
+        causal=about["causal"], dtype=library.DTYPES["float16"],
     )  # fmt: skip
-    return {name: value * about["batch"] * about["heads"] for name, value in counters.items()}
+    options = library.Options(
+        stage=number.encode(), variant=variant.encode(), backend=library.SIM,
+        tile_mode=library.TILE_MODES[about["tiles"]], gpu=about["gpu_model"].encode(),
+    )  # fmt: skip
+    t = library.load().tile(problem, options)
+    about["tile"] = {"Br": t.Br, "Bc": t.Bc, "warps": t.warps, "depth": t.depth}
+    N = about["seqlen"]
+    shape = counts.Shape(
+        about["batch"], about["heads"], about["heads"], N, N, about["headdim"], about["causal"]
+    )
+    kernel = counts.Kernel(
+        stages.find(number), variant, "fp16", t.row,
+        counts.Tile(t.Br, t.Bc, t.warps, t.depth, t.shared_bytes),
+    )  # fmt: skip
+    build = os.environ.get("FA2_BUILD_DIR") or paths.preset_dir("sim")
+    program = Path(build) / "bin" / "fa2-counts"
+    launches = counts.count(program, about["gpu_model"], [(kernel, shape)])[0]
+    total = dict.fromkeys(library.load().counter_names, 0)
+    for launch in launches:
+        for name, value in launch.counters.items():
+            total[name] += value
+    return total
 
 
 def main(words: list[str]) -> int:
@@ -41,12 +61,14 @@ def main(words: list[str]) -> int:
         print(f"fa2 profile: {path} cannot be read: {error}", file=sys.stderr)
         return 2
     if about["backend"].startswith("stage") and "counters" not in about:
-        print("fa2 profile: counting one head on the simulator", file=sys.stderr, flush=True)
+        print("fa2 profile: counting on the simulator", file=sys.stderr, flush=True)
         about["counters"] = simulate(about)
         write(about_file, json.dumps(about, indent=1) + "\n")
     shape = ncu_table.Shape(*(about[name] for name in ("batch", "heads", "seqlen", "headdim",
                                                        "causal")))  # fmt: skip
-    rows = ncu_table.table(report, shape, about.get("counters"))
+    rows = ncu_table.table(
+        report, shape, about.get("counters"), about.get("tile", {}).get("warps", 0)
+    )
     lines = [f"{report.gpu}, driver {about['driver']}, CUDA {about['cuda']}, commit "
              f"{about['commit']}. {shape}, tiles {about['tiles']}."]  # fmt: skip
     text = ncu_table.markdown(f"Nsight Compute: {about['backend']}", lines, rows)

@@ -1,9 +1,11 @@
 """./fa2 profile"""
 
+import ctypes
 import glob
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from .. import build, gpu, lock, paths, process, pytorch, stages, venv
@@ -108,10 +110,22 @@ def run(arguments: list[str]) -> int:
     collect(ncu, python, backend, options, target)
     about = {"backend": backend, "batch": options.batch, "heads": options.heads,
              "seqlen": options.seqlen, "headdim": options.headdim, "causal": options.causal,
-             "tiles": options.tiles, "driver": found.driver, "cuda": found.nvcc_version,
+             "tiles": options.tiles, "gpu_model": model_of(found.name), "driver": found.driver, "cuda": found.nvcc_version,
              "commit": commit()}  # fmt: skip
     paths.write_whole(target.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
     return show(target)
+
+
+def model_of(gpu: str) -> str:
+    """The simulator's key for this GPU ("h200"): its limits choose the tile. The first one where
+    it does not know the GPU."""
+    sys.path.insert(0, str(paths.PYTHON_SOURCES))
+    from fa2course import library
+
+    c = library.load().c
+    c.fa2_gpu_model_key.restype = ctypes.c_char_p
+    keys = [c.fa2_gpu_model_key(i).decode() for i in range(c.fa2_gpu_model_count())]
+    return next((key for key in keys if key in gpu.lower().replace(" ", "")), keys[0])
 
 
 def find_ncu() -> str | None:
@@ -121,8 +135,6 @@ def find_ncu() -> str | None:
 
 
 def collect(ncu: str, python: str, backend: str, options, target: Path) -> None:
-    import sys
-
     sys.path.insert(0, str(paths.ROOT / "common" / "bench"))
     import ncu_table
 
@@ -160,6 +172,6 @@ def show(report: Path) -> int:
     with lock.exclusive():
         python = venv.ensure_or_system(["profile", "report"], ["ncu_report", "numpy"])
         if report.with_suffix(".json").exists():
-            build.ensure_built("sim", ["fa2course"])
+            build.ensure_built("sim", ["fa2course", "fa2-counts"])
     script = paths.ROOT / "common" / "bench" / "show_profile.py"
     return process.run_foreground([str(python), str(script), str(report)])
