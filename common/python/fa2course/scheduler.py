@@ -22,9 +22,9 @@ class Task:
     resources: dict[str, float] = field(default_factory=dict)
 
 
-def connect(address: str) -> Client:
+def connect(address: str, patience_s: float = 20) -> Client:
     try:
-        return Client(address, timeout=20, set_as_default=False)
+        return Client(address, timeout=patience_s)
     except (OSError, ValueError) as error:
         raise UserError(f"no Dask scheduler answers at {address} ({str(error).splitlines()[0]}). Start "
                         "one with ./fa2 worker --serve, and workers with ./fa2 worker ADDRESS") from None

@@ -132,3 +132,11 @@ def test_removing_a_folder_that_resists(tmp_path):
     (tmp_path / "a").chmod(0)
     sandbox.remove(tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives sandboxes users of their own")
+def test_no_two_sandboxes_have_one_user():
+    first, second = sandbox.User(), sandbox.User()
+    assert first.id != second.id
+    del first
+    assert sandbox.User().id < second.id  # given up, so free again

@@ -121,10 +121,7 @@ class Executor:
         libraries = [path for name in ("_deps", "lib") if (path := build.folder / name).is_dir()]
         seen = [paths.ROOT / folder for folder in SEEN_BY_COMPILER]
         self.compiling = Sandbox(scratch, [*seen, *libraries, kernel])
-        self.running = Sandbox(scratch, [build.program, *libraries])
-        self.running.user = self.compiling.user  # who owns the folder
-        if self.running.user is not None:
-            os.chown(scratch, self.running.user, self.running.user)
+        self.running = Sandbox(scratch, [build.program, *libraries], owner=self.compiling.owner)
 
     def __call__(self, phase: str, command: list[str], scratch: Path, timeout: float) -> Done:
         self.last = phase
