@@ -156,3 +156,33 @@ def test_without_a_build_the_way_out_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("FA2_BUILD_DIR", str(tmp_path))
     with pytest.raises(counts.Missing, match="./fa2 compare"):
         counts.build_dir()
+
+
+@pytest.mark.parametrize("arguments, passed_on", [
+    ([], []), (["--no-open"], []), (["--refresh"], ["--refresh"]), (["--check"], ["--check"])])
+def test_the_command_sets_up_and_runs(monkeypatch, arguments, passed_on):
+    from fa2course.launcher.commands import lectures
+
+    calls = []
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(lectures.build, "ensure_tools", lambda: None)
+    monkeypatch.setattr(lectures.build, "ensure_built", lambda preset, targets: calls.append(targets))
+    monkeypatch.setattr(lectures.venv, "ensure_or_system", lambda groups, modules: Path("python"))
+    monkeypatch.setattr(lectures.process, "run_foreground",
+                        lambda command, env: calls.append(command) or 0)
+    assert lectures.run(arguments) == 0
+    assert calls == [["fa2-compare", "fa2-warmup"],
+                     ["python", "-m", "fa2course.lectures", *passed_on]]
+
+
+def test_html_of_the_lectures(tmp_path, monkeypatch):
+    pytest.importorskip("nbconvert")
+    from fa2course.lectures import site
+
+    monkeypatch.setattr(site, "OUT", tmp_path / "lectures")
+    index = site.build()
+    assert all(f"{path.stem}.html" in index.read_text() for path in LECTURES)
+    page = (index.parent / "05_stage4.html").read_text()
+    assert "<table>" in page and 'src="figures/split.svg"' in page and "<!-- run" not in page
+    assert 'href="03_stage2.html"' in (index.parent / "07_stage6.html").read_text()

@@ -16,7 +16,7 @@ PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; }}
-img {{ max-width: 100%; }} table {{ border-collapse: collapse; }}
+img {{ max-width: 100%; }} .anchor-link {{ display: none; }} table {{ border-collapse: collapse; }}
 td, th {{ border: 1px solid #8886; padding: .25rem .6rem; text-align: left; }}
 pre {{ overflow-x: auto; padding: .8rem; border: 1px solid #8886; font-size: 13px; line-height: 1.4; }}
 </style>

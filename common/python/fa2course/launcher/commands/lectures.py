@@ -11,7 +11,7 @@ HELP = """
 usage: ./fa2 lectures [--refresh | --check | --no-open]
 
 Runs the notebooks of lectures/ and builds the lectures as HTML in build/lectures. On a desktop it opens
-them. They read as well on GitHub, or in any Markdown viewer: start at lectures/00_overview.md.
+them (formulas need a connection). They read as well on GitHub: start at lectures/00_overview.md.
 
   --refresh   rewrites the output blocks, pictures, README tables and notebooks from the code as it is
               now (after a change of a kernel, a counter or a recorded result)
