@@ -154,8 +154,8 @@ def where() -> Svg:
         statistics, partial = (counts.shared_bytes(c, use) for use in ("statistics", "partial_o"))
         cells = {"S": ("global", "global") if spilled else ("registers", "registers"),
                  "P": ("global", "global") if spilled else ("registers", "registers"),
-                 "m, l": (("shared", f"shared, {human(statistics / t)} B" if not spilled else "shared") if statistics
-                          else ("registers", "registers")),
+                 "m, l": (("registers", "registers") if not statistics else ("shared", "shared") if spilled
+                          else ("shared", f"shared, {human(statistics / t)} B")),
                  "partial O": (("shared", f"shared, {human(partial / t)} B") if partial
                                else ("", "none")),
                  "O": ("registers", "registers")}
@@ -227,20 +227,20 @@ def scale_histories(seed: int = 7, count: int = 32, Bc: int = 128) -> dict[str, 
     each tile; and at which tiles O was multiplied. The scores are random, and grow slowly so that the
     maximum does."""
     draw = random.Random(seed)
-    m, stale, l = -math.inf, -math.inf, 0.0
+    m, stale, row_sum = -math.inf, -math.inf, 0.0
     rows = {"5": [], "6 paper": [], "6 lazy": []}
     multiplied = {name: [] for name in rows}
     for j in range(count):
         scores = [draw.gauss(0.75 * j, 3.0) for _ in range(Bc)]  # in log2 units
         m_new = max(m, max(scores))
-        l += sum(2.0 ** s for s in scores)
+        row_sum += sum(2.0 ** s for s in scores)
         multiplied["5"].append(True)
         multiplied["6 paper"].append(True)
         grew = m_new - stale > LAZY  # -inf at first: then it always grew
         multiplied["6 lazy"].append(grew)
         stale = m_new if grew else stale
         m = m_new
-        rows["5"].append(-math.log2(l))
+        rows["5"].append(-math.log2(row_sum))
         rows["6 paper"].append(-m)
         rows["6 lazy"].append(-stale)
     return {"scale": rows, "multiplied": multiplied}
@@ -250,7 +250,8 @@ def scale_O() -> Svg:
     history = scale_histories()
     count = len(history["scale"]["5"])
     picture = Svg(800, 470, "In which scale is O? One query row, over its key tiles",
-                  "O holds 2^y times the sum of 2^s v over the keys so far. A dot: O is multiplied at that tile.\n"
+                  "O holds 2^y times the sum of 2^s v over the keys so far. A dot: O is multiplied at that "
+                  "tile.\n"
                   "Random scores s, whose maximum grows on purpose (figures.py). Lazy: only when the maximum "
                   "grew by more than 8.")
     x0, y0, w, h = 60, 50, 600, 340
@@ -316,7 +317,7 @@ def bytes_barriers() -> Svg:
         top = max(max(values), 1)
         picture.text(x0, y0, title, weight="bold", size=12)
         base = y0 + 24 + h
-        for i, (stage, value) in enumerate(zip(rows, values)):
+        for i, (stage, value) in enumerate(zip(rows, values, strict=True)):
             x, bar = x0 + i * w / len(values), h * value / top
             moved = i == 0 or value != values[i - 1]
             picture.rect(x, base - bar, w / len(values) - 5, bar, color(stage) if moved else "faint",
@@ -396,7 +397,8 @@ def roofline() -> Svg:
     some = next(iter(counts.recorded_at(2, 16, 4096, 64).values()))
     peak = some["environment"]["peak_tflops"]
     picture = Svg(860, 520, "Roofline: what bounds each stage? B2 H16 N4096, full, fp16",
-                  f"Speed: {environment_line(some)}\nFLOP per byte requested from global memory: simulator, Nq 64, Nk 1024 "
+                  f"Speed: {environment_line(some)}\n"
+                  "FLOP per byte requested from global memory: simulator, Nq 64, Nk 1024 "
                   "(the L2 cache answers many of them).")
     x0, y0, w, h = 70, 50, 600, 390
     (left, right), (low, high) = (4, 2048), (8, 1500)
