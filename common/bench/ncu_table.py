@@ -71,6 +71,11 @@ class Report:
         """Also of all modifiers: "BAR" counts BAR.SYNC."""
         return sum(n for op, n in self.opcodes.items() if op.split(".")[0] in names)
 
+    def values_kept(self) -> dict:
+        """What the table reads, for who has no reader of reports."""
+        kept = {name: self.values[name] for name in METRICS if name in self.values}
+        return kept | {"opcodes": self.opcodes}
+
     @property
     def blocks_per_sm(self) -> int:
         return int(min(self.values[limit] for limit in LIMITS))
@@ -134,7 +139,7 @@ def table(
          f"busiest other pipe: {other} {v.get(busiest, 0):.1f}%",
          verdict(v[TENSOR_ACTIVE] > v.get(busiest, 0), "dominates", "does not dominate")],
         ["instructions per tensor instruction", f"{v[INSTRUCTIONS] / max(v[HMMA], 1):.2f}", "", ""],
-        ["DRAM bytes", human(report.dram_bytes), 
+        ["DRAM bytes", human(report.dram_bytes),
          f"2 B H Nq Nk = {human(shape.score_bytes)}, least {human(shape.least_bytes)}",
          verdict(report.dram_bytes < shape.score_bytes / 4,
                  f"1/{shape.score_bytes / report.dram_bytes:.0f} of it", "not far below")],

@@ -60,10 +60,11 @@ def main(words: list[str]) -> int:
     except (OSError, ValueError, RuntimeError, ncu_table.NoReader) as error:
         print(f"fa2 profile: {path} cannot be read: {error}", file=sys.stderr)
         return 2
+    about["measured"] = report.values_kept()
     if about["backend"].startswith("stage") and "counters" not in about:
         print("fa2 profile: counting on the simulator", file=sys.stderr, flush=True)
         about["counters"] = simulate(about)
-        write(about_file, json.dumps(about, indent=1) + "\n")
+    write(about_file, json.dumps(about, indent=1) + "\n")
     shape = ncu_table.Shape(*(about[name] for name in ("batch", "heads", "seqlen", "headdim",
                                                        "causal")))  # fmt: skip
     rows = ncu_table.table(

@@ -2,6 +2,7 @@
 """The course's benchmark task: every backend in turn, in one process (see ./fa2 sweep --help)."""
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -44,6 +45,8 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--backends", help="a list, e.g. sdpa_flash,stage6")
     parser.add_argument("--out", type=Path, help="folder of fa2_sweep.txt")
     parser.add_argument("--parents", action="store_true")
+    parser.add_argument("--like", type=Path, help="a compare.json: its shapes and stages")
+    parser.add_argument("--quiet", action="store_true")
     return parser.parse_args(words)
 
 
@@ -199,6 +202,22 @@ def plan(options: argparse.Namespace) -> list[tuple[Row, list[str]]]:
     return todo
 
 
+def plan_like(file: Path) -> list[tuple[Row, list[str]]]:
+    """The shapes and stages of a comparison, with all the peers. Only as many queries as keys and
+    equal heads, which every peer takes."""
+    todo: dict[tuple, tuple[Row, list[str]]] = {}
+    for record in json.loads(file.read_text())["records"]:
+        s, tiles = record["shape"], record["tile_mode"]
+        if s["Nq"] != s["Nk"] or s["Hq"] != s["Hkv"] or "/" in record["stage"] or not s["Nq"]:
+            continue
+        shape = (s["Nq"], s["d"], s["causal"], s["B"], s["Hq"], record["dtype"], tiles)
+        names = todo.setdefault(shape, (Row(*shape, "", *[None] * 5, ""), [*backends.PEERS]))[1]
+        paper = "_paper" if record["variant"] == "paper" else ""
+        if record["variant"] in ("", "paper", "lazy"):
+            names.append(f"stage{record['number']}{paper}")
+    return list(todo.values())
+
+
 def run(options: argparse.Namespace) -> int:
     if not torch.cuda.is_available():
         raise library.CannotRunHere(f"PyTorch {torch.__version__} sees no GPU")
@@ -207,20 +226,23 @@ def run(options: argparse.Namespace) -> int:
                         (options.seqlen, "seqlen")):  # fmt: skip
         if value is not None and value < 1:
             raise ValueError(f"--{flag} is {value}; it must be at least 1")
-    todo = plan(options)
+    todo = plan_like(options.like) if options.like else plan(options)
+    show = (lambda *words, **kw: None) if options.quiet else print
     torch.manual_seed(0)
     peak = datasheet_tflops(torch.cuda.get_device_name())
     out = partial = None
     done: dict[tuple, Row] = {}
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        out = options.out / "fa2_sweep.txt"
-        partial = options.out / "fa2_sweep.txt.part"
+        out = options.out / ("peers.txt" if options.like else "fa2_sweep.txt")
+        partial = out.with_name(f"{out.name}.part")
+        if options.like:  # a comparison is made anew
+            partial.unlink(missing_ok=True)
         if partial.exists():
             done = {row.key: row for row in sweep_file.read(partial)[1]}
             print(f"fa2 sweep: goes on after {len(done)} rows in {partial}", file=sys.stderr)
     lines = [*environment_lines(peak), sweep_file.header()]
-    print("\n".join(lines), flush=True)
+    show("\n".join(lines), flush=True)
     file = open(partial, "a") if partial else None
     if file:
         print("\n".join(lines), file=file, flush=True)
@@ -232,14 +254,14 @@ def run(options: argparse.Namespace) -> int:
         if sys.stderr.isatty():
             print(f"\r{i + 1}/{len(todo)} shapes ", end="", file=sys.stderr, flush=True)
         for row in measure(shape, left, peak) if left else []:
-            print(row, flush=True)
+            show(row, flush=True)
             if file:
                 print(row, file=file, flush=True)
             wrong += row.note.startswith(("WRONG", "did not run"))
     if file:
         file.close()
         partial.replace(out)
-        print(f"fa2 sweep: written {out}", file=sys.stderr)
+        show(f"Written: {out}")
     return 1 if wrong else 0
 
 

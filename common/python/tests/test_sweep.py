@@ -169,3 +169,12 @@ def test_a_python_without_pytorch_is_named(monkeypatch):
     monkeypatch.setattr(pytorch, "candidates", lambda: ["/bin/false", "/nowhere/python"])
     with pytest.raises(UserError, match="/bin/false .has no PyTorch.*/nowhere/python.*FA2_PYTHON="):
         pytorch.find()
+
+
+def test_peers_without_a_gpu_or_pytorch_leave_the_comparison(tmp_path, monkeypatch, capsys):
+    from fa2course.launcher import peers, pytorch
+
+    monkeypatch.setattr(pytorch, "candidates", lambda: ["/bin/false"])
+    assert peers.run("sim", tmp_path, False) == peers.run("cuda", tmp_path, False) == 0
+    said = capsys.readouterr().err
+    assert "ran on the simulator" in said and "no peers: PyTorch is needed" in said

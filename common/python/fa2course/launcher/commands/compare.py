@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from .. import build, lock, paths, process, stages, venv
+from .. import build, lock, paths, peers, process, stages, venv
 from ..console import Step, say
 from ..errors import UserError
 from ..options import Parser, check_known, value_of
@@ -32,6 +32,8 @@ shapes (every combination):
   --stages LIST      stages by number, e.g. 1,2 (default: all)
   --tiles LIST       same (default): one tile for all stages; same_b: the second common tile, stages
                      4-6; tuned: each stage's best
+  --peers            on a GPU also PyTorch's backends, the flash-attn package and Triton's kernels, in
+                     turn with the stages, where installed (FA2_PYTHON names PyTorch's Python)
   --variants         also the variants beside the stages
   --mine             also your own kernels in work/, each beside its stage
   --backend NAME     sim or cuda (default: a GPU if one is usable)
@@ -71,9 +73,14 @@ def run(arguments: list[str]) -> int:
         arguments = [word for word in arguments if word != "--mine"]
         arguments += [f"--mine={word}" for word in own_kernels(preset)]
     os.environ.setdefault("FA2_COMMIT", commit())  # every record names it
+    with_peers = "--peers" in arguments
+    arguments = [word for word in arguments if word != "--peers"]
     if predicting:
         return compare_and_predict(preset, arguments, out, python)
-    return compare(preset, arguments, out, python)
+    status = compare(preset, arguments, out, python)
+    if with_peers and status in (0, 1):
+        status = max(status, peers.run(preset, out, quiet))
+    return status
 
 
 def compare(preset: str, arguments: list[str], out: Path, python: Path | None) -> int:
