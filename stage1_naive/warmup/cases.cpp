@@ -130,7 +130,7 @@ std::vector<Case> mistakes() {
                  on_sim::cp_async(in[0], out, Mistake::no_wait);
                }),
           with("without block_barrier", [](const void* const* in, float* out) {
-            cp_async(in[0], out, Mistake::no_barrier);
+            on_sim::cp_async(in[0], out, Mistake::no_barrier);
           })};
 }
 
