@@ -16,7 +16,7 @@ from fa2course.launcher.errors import UserError
 
 from .execute import Done, Execute
 
-TIMEOUT_S = 180
+TIMEOUT_S = 600
 WRAPPER = """\
 // Made by ./fa2 check: the kernel as a library with one known symbol.
 #include "common/device/device.h"

@@ -33,9 +33,9 @@ def place_of(where: dict, stage: int, tile: list[int]) -> str:
         text += f"which warp {row * warps // Br} writes."
     rows, columns = where["rows_in_tile"], where["columns"]
     text += f" {where['wrong']:,} of {where['elements']:,} elements are wrong"
-    if len(rows) < Br:
+    if len(rows) <= Br // 2:
         text += f", all in rows {ranges(rows)} of their tile"
-    if len(columns) < where["d"]:
+    if len(columns) <= where["d"] // 2:
         text += f", all in columns {ranges(columns)}"
     return text + "."
 
