@@ -54,7 +54,8 @@ def ensure(groups: list[str]) -> Path:
         files = [part for group in todo for part in ("-r", str(paths.REQUIREMENTS / f"{group}.txt"))]
         status, output = process.run_logged(
             [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-             "--progress-bar", "off", "--only-binary", ":all:", "--retries", "2", "--timeout", "20", *files], "pip",
+             "--progress-bar", "off", "--only-binary", ":all:", "--retries", "2", "--timeout", "20",
+             *files], "pip",
             on_line=lambda line: step.update(line.split(" (")[0].strip()[:40]))
         if status != 0:
             step.note = "not installed"
