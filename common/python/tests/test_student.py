@@ -5,12 +5,17 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+from fa2course import mutants
+from fa2course.launcher import stages
+from fa2course.launcher.commands import check as command
 from fa2course.student import check as checker
 from fa2course.student import execute, hints, rules, skeleton, steps, where
 
@@ -53,6 +58,19 @@ MISTAKES = {
 }
 
 
+def planted() -> dict[str, mutants.Mutant]:
+    """One planted wrong kernel of each stage: of the stages 1, 3 and 5 one that the values or the
+    simulator give away, of the others one that only its counters do."""
+    chosen = {}
+    for name in stages.names():
+        number = stages.number(name)
+        found = [m for m in mutants.load(name) if m.only_kernel and not m.row and m.tile == "first"
+                 and (m.verdict == "counters") == (number % 2 == 0)]
+        if found:
+            chosen[f"planted {number}"] = found[0]
+    return chosen
+
+
 class Checks:
     """Quick checks of many kernels, started together, two at a time."""
 
@@ -66,6 +84,9 @@ class Checks:
         for stage in (2, 4):
             self.start(f"stage {stage - 1} as {stage}", stage, solution(stage - 1))
         self.start("sub-goal 1", 2, sub_goal_1_solved())
+        self.planted = planted()
+        for name, mutant in self.planted.items():
+            self.start(name, int(name[-1]), mutants.sources(mutant)[f"{mutant.stage}/kernel.cu"])
         for name, (stage, text) in MISTAKES.items():
             self.start(name, stage, text())
 
@@ -165,6 +186,18 @@ def test_kernel_must_stand_by_itself(checks):
     assert step == "compiles" and "stage4_fa2_warps/kernel.cu" in message
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_planted_mistake_gets_the_verdict_expected(checks, stage):
+    mutant = checks.planted.get(f"planted {stage}")
+    assert mutant, f"no mutant of stage {stage} fits; see planted()"
+    step, message = checks.failure(f"planted {stage}")
+    if mutant.verdict == "counters":
+        assert step == "counters" and message.startswith("correct, but")
+    else:
+        word = "expected" if mutant.verdict == "wrong" else mutant.verdict
+        assert step not in ("compiles", "counters") and word in message
+
+
 # ---- without a build ----
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -248,6 +281,35 @@ def test_interrupted_run_leaves_nothing(tmp_path):
     assert done.timed_out and done.why() == "did not end in time"
     done = execute.plainly("run", ["sh", "-c", "echo hi; kill -11 $$"], tmp_path, 10)
     assert "signal 11" in done.why() and done.output == "hi\n"
+
+
+def test_watch_starts_over_within_a_second_of_a_save(tmp_path, monkeypatch, capsys):
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text("1")
+    began: list[float] = []
+    saved: list[float] = []
+
+    def fake_check(stage, kernel, scratch, *, progress, execute, **_):
+        began.append(time.monotonic())
+        if len(began) == 1:  # a long one: somebody saves in the middle of it
+            threading.Timer(0.3, save).start()
+            execute("run", ["sleep", "30"], tmp_path, 60)
+        if len(began) == 2:  # done: the next save starts another
+            threading.Timer(0.3, save).start()
+            return {"solved": False, "passed": 1, "of": 2, "first_failure": None}
+        raise KeyboardInterrupt
+
+    def save():
+        saved.append(time.monotonic())
+        kernel.write_text("saved " * len(saved))
+
+    monkeypatch.setattr(checker, "check", fake_check)
+    session = command.Session(3, kernel, "sim", keep=False)
+    with pytest.raises(KeyboardInterrupt):
+        session.watch()
+    assert len(began) == 3
+    assert began[1] - saved[0] < 1 and began[2] - saved[1] < 1
+    assert "starting over" in capsys.readouterr().out
 
 
 # ---- the commands, in a clone without a build ----

@@ -44,6 +44,11 @@ def total(*names: str) -> Callable[[Counters], int]:
     return lambda n: sum(n[name] for name in names)
 
 
+def excess(purpose: str) -> Callable[[Counters], int]:
+    """Passes through the banks of shared memory that only conflicts cost."""
+    return lambda n: n[f"shared_wavefronts_{purpose}"] - n[f"shared_wavefronts_ideal_{purpose}"]
+
+
 O_MULTIPLIES = total("fp32_mul_O", "fp32_fma_O")
 
 RULES = (
@@ -81,11 +86,23 @@ RULES = (
          lambda s: s["heads"] * s["Nq"] * (2 * s["d"] + 4), "bytes", per="q_tiles"),
     Rule(2, "global memory is lent for S and P", total("workspace_bytes"), lambda s: 0,
          "bytes of workspace", per=""),
+    Rule(2, "there are more block barriers than the algorithm needs", total("block_barriers"),
+         lambda s: s["T"] * (3 + 2 * s["d"] // 16) + s["q_tiles"], "block barriers in all", until=2,
+         per=""),
+    Rule(2, "lanes meet in the same banks when partial O crosses the warps", excess("partial_o"),
+         lambda s: 0, "excess wavefronts", until=3),
     Rule(2, "exponentials are computed more than once", total("exp2_p"),
          lambda s: s["T"] * s["Br"] * s["Bc"], "exponentials of scores"),
+    # ---- stage 1 ----
+    Rule(1, "more is written to global memory than O, LSE, and S and P of the tiles that some row sees",
+         total("global_store_bytes"),
+         lambda s: s["T"] * 6 * s["Br"] * s["Bc"] + s["heads"] * s["Nq"] * (2 * s["d"] + 4), "bytes",
+         until=1),
     # ---- all stages: the products run on the tensor cores, once ----
     Rule(1, "the products are not the mma that the visited tiles hold", total("mma"),
          lambda s: s["T"] * 4 * s["Br"] * s["Bc"] * s["d"] // 4096, "mma", exact=True),
+    Rule(1, "lanes meet in the same banks when they read or write tiles", excess("tiles"),
+         lambda s: 0, "excess wavefronts"),
 )
 
 
