@@ -8,9 +8,9 @@ stand there, in backticks:
     softmax.h:137 `softmax_rescale_o`
     stage4_fa2_warps/kernel.cu:51 `S_rows`, `Br / warps`
 
-A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit; a plain FILE
-that is not in this repository is taken for one of csrc/flash_attn/src at v2.8.3, or at v1.0.9 if its name
-begins with fmha.
+A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit. A plain FILE is
+one of this repository, if there is one of that name (or path); else one of csrc/flash_attn/src at v2.8.3, or
+at v1.0.9 if its name begins with fmha.
 """
 import re
 import subprocess
@@ -76,7 +76,7 @@ def find(text: str, note: Path, root: Path) -> list[Reference]:
             if not f"/{path}".endswith(f"/{file}"):
                 raise Drift(f"{where}: the link goes to {path}")
         else:
-            commit, path = resolve(file, root)
+            commit, path = resolve(file, root, where)
         names = NAME.findall(match["names"])
         found.append(Reference(shown, line_of_note, match.start(), match.end(), commit, path, *lines,
                                names))
@@ -102,10 +102,17 @@ def target(url: str, note: Path, root: Path, where: str) -> tuple[str | None, st
     return None, path.relative_to(root).as_posix(), anchor
 
 
-def resolve(file: str, root: Path) -> tuple[str | None, str]:
+def resolve(file: str, root: Path, where: str) -> tuple[str | None, str]:
     """What a plain file name means."""
     if (root / file).is_file() or re.match(r"(stage\d|common/|lectures/|notes/)", file):
         return None, file
+    ours = [path.relative_to(root).as_posix() for folder in ("stage*", "common")
+            for path in sorted(root.glob(f"{folder}/**/{file}"))]
+    if len(ours) == 1:
+        return None, ours[0]
+    if ours:
+        raise Drift(f"{where}: which of {', '.join(ours[:3])}{', ...' if ours[3:] else ''}? Write its "
+                    "folder, too")
     commit = FA1 if file.split("/")[-1].startswith("fmha") or file.startswith("fmha/") else FA2
     known = file.startswith(("csrc/", "hopper/", "flash_attn/", "benchmarks/"))
     return commit, file if known else SOURCES + file

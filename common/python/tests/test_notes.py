@@ -58,6 +58,7 @@ def course(tmp_path, monkeypatch):
     "see `stage2_x/kernel.cu:2` `Br  /  warps;`, which",
     "[kernel.cu:2](../stage2_x/kernel.cu#L2) `two`",
     "[stage2_x/kernel.cu:2-3](../stage2_x/kernel.cu#L2-L3) `Br`, `three`",
+    "kernel.cu:2 `two`",  # the only one of that name
     "| a | [kernel.cu:4](../stage2_x/kernel.cu#L4) `four_5` |",
 ])
 def test_accepts(course, text):
@@ -84,6 +85,13 @@ def test_accepts(course, text):
 def test_refuses(course, text, sentence):
     refused = course.refusal(text)
     assert refused.status == 1 and sentence in str(refused)
+
+
+def test_asks_which_file(course):
+    (course.root / "stage3_y").mkdir()
+    (course.root / "stage3_y" / "kernel.cu").write_text(KERNEL)
+    refused = course.refusal("kernel.cu:2 `two`")
+    assert "mine.md:1: kernel.cu:2: which of stage2_x/kernel.cu, stage3_y/kernel.cu?" in str(refused)
 
 
 def test_names_the_place_in_the_note(course):
