@@ -25,7 +25,7 @@ class Page:
 def files(root: Path) -> list[Path]:
     """The Markdown files and notebooks of the course; not those of the student's work."""
     listed = subprocess.run(["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"],
-                            capture_output=True, text=True)
+                            capture_output=True, text=True, check=False)
     names = listed.stdout.split("\0") if listed.returncode == 0 else [
         path.relative_to(root).as_posix() for path in root.rglob("*")]
     return [root / name for name in sorted(set(names)) if name.endswith((".md", ".ipynb")) and
@@ -120,12 +120,12 @@ def broken_links(page: Page, root: Path) -> list[str]:
 
 # On GitHub, Markdown comes before math: what Markdown takes for its own is gone when math begins.
 PITFALLS = [
-    (r"\\[^A-Za-z\s]", "Markdown takes the backslash of {0}; a command of letters instead (\\lbrace, \\cr, "
-                       "\\thinspace, \\Vert)"),
+    (r"\\[^A-Za-z\s]", "Markdown takes the backslash of {0}: \\lbrace, \\cr, \\thinspace, \\Vert"),
     (r"\*", "* can begin emphasis: \\ast or \\cdot"),
     (r"[)}\]|]_", "{0} can begin emphasis: put what stands before _ in a command, or swap it with ^"),
     (r"<[A-Za-z/!?]", "{0} begins an HTML tag: a blank after <, or \\lt"),
-    (r"\\operatorname|\\(?:re)?newcommand|\\def\b|\\require|\\tag\b", "GitHub does not allow {0}: \\mathrm"),
+    (r"\\operatorname|\\(?:re)?newcommand|\\def\b|\\require|\\tag\b",
+     "GitHub does not allow {0}: \\mathrm"),
     (r"`", "a backtick begins code"),
 ]
 
@@ -151,7 +151,8 @@ def bad_math(page: Page) -> list[str]:
         formula = match[1]
         look(formula, match.start(1))
         before, after = text[:match.start()], text[match.end():]
-        if not re.search(r"(?:^|\n[ >]*\n)[ >]*$", before) or not re.match(r"[ \t]*(?:\n[ >]*\n|\n?$)", after):
+        if not (re.search(r"(?:^|\n[ >]*\n)[ >]*$", before) and
+                re.match(r"[ \t]*(?:\n[ >]*\n|\n?$)", after)):
             complain(match.start(), "a $$ block needs a blank line before and after it")
         if bad := re.search(r"^[ >]*([-+=#>]|\d+\.)(?=\s|$)|^[ >]*(=+|-+)[ \t]*$", formula, re.MULTILINE):
             complain(match.start(1) + bad.start(), f"{(bad[1] or bad[2]).strip()} at the beginning of a "

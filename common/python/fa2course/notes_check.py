@@ -8,9 +8,9 @@ stand there, in backticks:
     softmax.h:137 `softmax_rescale_o`
     stage4_fa2_warps/kernel.cu:51 `S_rows`, `Br / warps`
 
-A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit. A plain FILE is
-one of this repository, if there is one of that name (or path); else one of csrc/flash_attn/src at v2.8.3, or
-at v1.0.9 if its name begins with fmha.
+A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit. A plain FILE
+is one of this repository, if there is one of that name (or path); else one of csrc/flash_attn/src at
+v2.8.3, or at v1.0.9 if its name begins with fmha.
 """
 import re
 import subprocess
@@ -25,8 +25,9 @@ TAGS = {FA2: "v2.8.3", FA1: "v1.0.9"}
 SOURCES = "csrc/flash_attn/src/"
 
 WHERE = r"(?P<file>[\w./-]*[\w-]+\.(?:cuh?|h|hpp|cpp|py|txt|cmake)):(?P<first>\d+)(?:-(?P<last>\d+))?"
-REFERENCE = re.compile(rf"(?:\[(?P<text>`?{WHERE}`?)\]\((?P<url>[^()\s]+)\)|(?<![\w/.\]\[-]){WHERE.replace('?P<', '?P<plain_')})"
-                       r"(?P<names>:?(?:[ \n]*(?:,[ \n]*)?(?:`[^`\n]+`))*)")
+LINKED = rf"\[`?{WHERE}`?\]\((?P<url>[^()\s]+)\)"
+PLAIN = rf"(?<![\w/.\]\[-]){WHERE.replace('?P<', '?P<plain_')}`?"
+REFERENCE = re.compile(rf"(?:{LINKED}|{PLAIN})(?P<names>:?(?:[ \n]*(?:,[ \n]*)?(?:`[^`\n]+`))*)")
 NAME = re.compile(r"`([^`\n]+)`")
 
 
@@ -157,7 +158,7 @@ def read_official(checkout: Path) -> Callable[[str | None, str], list[str] | Non
 
     def git(*arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(["git", "-C", str(checkout), *arguments], capture_output=True, text=True,
-                              errors="replace")
+                              errors="replace", check=False)
 
     try:
         is_repository = git("rev-parse", "--git-dir").returncode == 0
@@ -178,27 +179,30 @@ def read_official(checkout: Path) -> Callable[[str | None, str], list[str] | Non
     return read
 
 
+def moved(reference: Reference, text: str, first: int) -> str:
+    """The reference's text in the note, with its lines moved so that they begin at `first`."""
+    def lines(match: re.Match) -> str:
+        last = first + reference.last - reference.first
+        return f"{match[1]}{first}" + (f"{match[2]}{last}" if match[2] else "")
+
+    text = text[reference.start:reference.end]
+    # The text's FILE:LINE-LINE, and the link's #LLINE-LLINE.
+    return re.sub(r"(:|#L)\d+(?:(-L?)\d+)?(?=[`\])\s]|$)", lines, text, count=2 if "](" in text else 1)
+
+
 def fix(text: str, references: list[Reference], root: Path) -> tuple[str, int]:
     """The note with the line numbers of references into this repository moved to where all their
-    identifiers are now, where that is one line. Returns how many moved, too."""
-    read, moved = read_ours(root), 0
+    identifiers are now, where that is one place. Returns how many moved, too."""
+    read, count = read_ours(root), 0
     for reference in sorted(references, key=lambda r: r.start, reverse=True):
         lines = read(None, reference.path)
         if reference.commit or not lines or not reference.names:
             continue
-        try:
-            check(reference, read)
-        except Drift:
-            length = reference.last - reference.first
-            at = [i for i in range(1, len(lines) - length + 1) if
-                  has(lines[i - 1:i], reference.names[0]) and
-                  all(has(lines[i - 1:i + length], name) for name in reference.names)]
-            if len(at) == 1:
-                old = text[reference.start:reference.end]
-                new = re.sub(r"([:#]L?)\d+(-L?\d+)?(?=[`\])\s]|$)",
-                             lambda m: f"{m[1]}{at[0]}" + (
-                                 f"-{'L' if 'L' in m[2] else ''}{at[0] + length}" if m[2] else ""),
-                             old, count=2 if "](" in old else 1)
-                text = text[:reference.start] + new + text[reference.end:]
-                moved += 1
-    return text, moved
+        length = reference.last - reference.first + 1
+        at = [first for first in range(1, len(lines) - length + 2)
+              if has([lines[first - 1]], reference.names[0]) and
+              all(has(lines[first - 1:first - 1 + length], name) for name in reference.names)]
+        if len(at) == 1 and at[0] != reference.first:
+            text = text[:reference.start] + moved(reference, text, at[0]) + text[reference.end:]
+            count += 1
+    return text, count

@@ -1,4 +1,5 @@
 """Links and math of every Markdown file and notebook, and the checks of them on planted mistakes."""
+import json
 import re
 from pathlib import Path
 
@@ -116,8 +117,9 @@ def test_bad_math(page, text, what):
 
 
 def test_notebook_cells(tmp_path):
-    (tmp_path / "n.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["$x"]}, '
-                                      '{"cell_type": "markdown", "source": ["a\\n", "$x and [x](no.md)"]}]}')
+    cells = [{"cell_type": "code", "source": ["$x"]},
+             {"cell_type": "markdown", "source": ["a\n", "$x and [x](no.md)"]}]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
     page, = documents.pages(tmp_path / "n.ipynb", tmp_path)
     assert documents.bad_math(page)[0].startswith("n.ipynb, cell 2:2: ")
     assert documents.broken_links(page, tmp_path) == ["n.ipynb, cell 2:2: no.md leads to no file"]

@@ -19,7 +19,7 @@ def output_of(build_dir: Path, *arguments: str) -> subprocess.CompletedProcess:
     program = build_dir / "bin" / "fa2-warmup"
     if not program.exists():
         pytest.skip("fa2-warmup is not built")
-    return subprocess.run([program, *arguments], capture_output=True, text=True)
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_readme_shows_the_real_output(build_dir):
