@@ -225,7 +225,7 @@ class Checker:
             status = result.get("status")
             if status == "finding":
                 raise Failed(f"on the problem \"{problem}\" the simulator found a\n"
-                             + where.finding_text(result, self.kernel))
+                             + where.finding_text(result, self.kernel, self.scratch))
             if status != "ran":
                 raise Failed(f"on the problem \"{problem}\": {self.words(str(result.get('message')))}")
             if result.get("damage"):
@@ -256,7 +256,7 @@ class Checker:
         return f" It said:\n{words}" if words else ""
 
     def words(self, text: str) -> str:
-        return shorten("\n".join(text.strip().splitlines()[-12:]), self.kernel)
+        return shorten("\n".join(text.strip().splitlines()[-12:]), self.kernel, self.scratch)
 
 
 MAX_SHARED = 232_448  # bytes of shared memory per block, of the largest GPU that the course knows

@@ -105,7 +105,7 @@ def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute
     if done.timed_out:
         return Compiled(library, f"the compiler did not end within {TIMEOUT_S} seconds.")
     if done.returncode != 0 or not library.is_file():
-        return Compiled(library, explain(done, kernel))
+        return Compiled(library, explain(done, kernel, scratch))
     foreign = foreign_include(library.with_suffix(".d"), kernel, wrapper)
     if foreign:
         return Compiled(library, f"the kernel includes {foreign}; a kernel.cu stands by itself: it "
@@ -116,11 +116,11 @@ def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute
 def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
     """A file that the kernel includes and must not, or ""."""
     try:
-        words = depfile.read_text(errors="replace").replace("\\\n", " ").split()
+        text = depfile.read_text(errors="replace").replace("\\\n", " ")
     except OSError:
         return ""
-    for word in words:
-        path = Path(word)
+    for word in re.split(r"(?<!\\)\s+", text):  # a space in a path is escaped
+        path = Path(word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$"))
         if word.endswith(":") or not path.is_absolute():
             continue
         path = path.resolve()
@@ -129,17 +129,17 @@ def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
     return ""
 
 
-def explain(done: Done, kernel: Path) -> str:
+def explain(done: Done, kernel: Path, scratch: Path) -> str:
     """The compiler's first errors, in its own words."""
     lines = [line for line in done.output.splitlines() if line.strip()]
     first = next((n for n, line in enumerate(lines) if re.search(r"\berror\b", line)), None)
     if first is None:
         if done.returncode < 0 or not lines:
             return f"the compiler {done.why()}."
-        return "it does not compile:\n" + shorten("\n".join(lines[-12:]), kernel)
+        return "it does not compile:\n" + shorten("\n".join(lines[-12:]), kernel, scratch)
     errors = sum(bool(re.search(r"\berror:", line)) for line in lines)
     more = f"\n({errors} errors in all)" if errors > 1 else ""
-    return "it does not compile:\n" + shorten("\n".join(lines[first:first + 10]), kernel) + more
+    return "it does not compile:\n" + shorten("\n".join(lines[first:first + 10]), kernel, scratch) + more
 
 
 def shown(path: Path) -> str:
@@ -147,8 +147,7 @@ def shown(path: Path) -> str:
     return str(path.relative_to(paths.ROOT)) if path.is_relative_to(paths.ROOT) else str(path)
 
 
-def shorten(text: str, kernel: Path) -> str:
+def shorten(text: str, kernel: Path, scratch: Path) -> str:
     """The same with paths that a person would type."""
-    text = re.sub(r"\S*/include/(?=common/)", "", text)
-    text = text.replace(str(kernel), shown(kernel))
+    text = text.replace(f"{scratch}/include/", "").replace(str(kernel), shown(kernel))
     return text.replace(f"{paths.ROOT}/", "")

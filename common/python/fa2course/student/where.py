@@ -40,12 +40,12 @@ def place_of(where: dict, stage: int, tile: list[int]) -> str:
     return text + "."
 
 
-def finding_text(result: dict, kernel: Path) -> str:
+def finding_text(result: dict, kernel: Path, scratch: Path) -> str:
     """The simulator's message; where it names a line of common/device, also the lines of the kernel
     that lead there."""
-    text = shorten(result["message"], kernel)
-    file, line = Path(result.get("file") or "?"), int(result.get("line") or 0)
-    if file.resolve() == kernel.resolve() or line == 0:
+    text = shorten(str(result["message"]), kernel, scratch)
+    file, line = Path(str(result.get("file"))), result.get("line")
+    if file.resolve() == kernel.resolve() or not isinstance(line, int) or line <= 0:
         return text
     calls = lines_that_call(file.name, line, kernel)
     if calls:
