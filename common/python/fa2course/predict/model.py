@@ -132,8 +132,10 @@ class Schedule:
 class Sm:
     """The blocks on one SM. All slow down together when they ask for more than the pipes have."""
 
-    def __init__(self, number: int):
-        self.number, self.now, self.running, self.version = number, 0.0, [], 0
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.running: list[list] = []  # [cycles left if alone, share of the pipes, place, begin, block]
+        self.version = 0               # events of an earlier one no longer hold
 
     def slowdown(self) -> float:
         return max(1.0, sum(r[1] for r in self.running))
@@ -166,42 +168,44 @@ def schedule(blocks: list[Block], sms: int, per_sm: int, spans: bool = False) ->
     if total > 40 * sms * per_sm and not spans:  # the tail is one block in 40
         result.cycles = result.even + blocks[-1].alone
         return result
-    queue = iter([(b, n) for b in blocks for n in range(b.count)])
-    machines = [Sm(i) for i in range(sms)]
+    queue = [b for b in blocks for _ in range(b.count)]
+    machines = [Sm() for _ in range(sms)]
     ends: list[tuple[float, int, int]] = []
-    number = 0
-
-    def start(sm: Sm, time: float, place: int) -> bool:
-        nonlocal number
-        following = next(queue, None)
-        if following is None:
-            return False
-        block = following[0]
-        sm.running.append([block.alone, block.busy / block.alone, place, time, number])
-        number += 1
-        return True
-
-    for place in range(per_sm):  # breadth first, as the hardware does
-        for sm in machines:
-            start(sm, 0.0, place)
-    for sm in machines:
-        if sm.running:
-            heapq.heappush(ends, (sm.next_end(), sm.number, 0))
-    while ends:
-        time, index, version = heapq.heappop(ends)
-        sm = machines[index]
-        if version != sm.version:
-            continue
-        sm.advance(time)
-        for r in [r for r in sm.running if r[0] <= 1e-6 * (1 + time)]:
-            sm.running.remove(r)
-            if spans:
-                result.spans.append((index, r[2], r[3], time, r[4]))
-            start(sm, time, r[2])
-        result.cycles = max(result.cycles, time)
-        sm.version += 1
-        if sm.running:
-            heapq.heappush(ends, (sm.next_end(), index, sm.version))
+    # Places that are free, the emptiest SM first, as at the start of a launch.
+    free = [(place, index, place) for place in range(per_sm) for index in range(sms)]
+    time, number = 0.0, 0
+    while True:
+        changed = set()
+        for _, index, place in sorted(free):
+            if number == total:
+                break
+            block = queue[number]
+            machines[index].running.append([block.alone, block.busy / block.alone, place, time,
+                                            number])
+            changed.add(index)
+            number += 1
+        for index in changed | {index for _, index, _ in free}:
+            sm = machines[index]
+            sm.version += 1
+            if sm.running:
+                heapq.heappush(ends, (sm.next_end(), index, sm.version))
+        free = []
+        if not ends:
+            break
+        time = ends[0][0]
+        while ends and ends[0][0] <= time * (1 + 1e-9):  # all that end together
+            _, index, version = heapq.heappop(ends)
+            sm = machines[index]
+            if version != sm.version:
+                continue
+            sm.advance(time)
+            done = [r for r in sm.running if r[0] <= 1e-6 * (1 + time)]
+            sm.running = [r for r in sm.running if r not in done]
+            for i, r in enumerate(done):
+                free.append((len(sm.running) + i, index, r[2]))
+                if spans:
+                    result.spans.append((index, r[2], r[3], time, r[4]))
+        result.cycles = time
     return result
 
 
