@@ -2,8 +2,6 @@
 import re
 from pathlib import Path
 
-from fa2course import notes_check
-
 from .. import paths
 from ..errors import UserError
 from ..options import Parser
@@ -30,6 +28,8 @@ exit status: 0 all hold, 1 one does not (a sentence says which), 2 cannot check 
 
 
 def run(arguments: list[str]) -> int:
+    from fa2course import notes_check
+
     parser = Parser("notes")
     parser.add_argument("files", metavar="FILE", nargs="*")
     parser.add_argument("--official", metavar="PATH", type=Path)
@@ -45,6 +45,8 @@ def run(arguments: list[str]) -> int:
 
 
 def check(notes: list[Path], options) -> int:
+    from fa2course import notes_check
+
     read_official = options.official and notes_check.read_official(options.official)
     read_ours = notes_check.read_ours(paths.ROOT)
     for note in notes:
@@ -71,6 +73,6 @@ def check(notes: list[Path], options) -> int:
         ours = sum(reference.commit is None for reference in references)
         official = len(references) - ours
         state = "hold" if read_official else "not checked (--official PATH does)"
-        print(f"{note.name}: {ours} references into this repository hold" +
+        print(f"{note.name}: of {len(references)} references, {ours} into this repository hold" +
               (f", {official} into the official one {state}" if official else ""))
     return 0
