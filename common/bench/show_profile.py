@@ -3,6 +3,7 @@
 FILE.json beside it names the shape; the simulator's counts of the same kernel are added to it.
 """
 
+import glob
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "common" / "python"), str(ROOT / "common" / "bench")]
+sys.path += sorted(glob.glob("/opt/nvidia/nsight-compute/*/extras/python"))[-1:]
 
 import ncu_table  # noqa: E402
 

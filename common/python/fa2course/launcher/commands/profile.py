@@ -169,6 +169,9 @@ def collect(ncu: str, python: str, backend: str, options, target: Path) -> None:
 
 def show(report: Path) -> int:
     paths.BUILD.mkdir(exist_ok=True)
+    readers = sorted(glob.glob("/opt/nvidia/nsight-compute/*/extras/python"))
+    if readers:  # Nsight Compute brings its own; the package from pip comes first
+        os.environ["PYTHONPATH"] = f"{os.environ.get('PYTHONPATH', '')}:{readers[-1]}"
     with lock.exclusive():
         python = venv.ensure_or_system(["profile", "report"], ["ncu_report", "numpy"])
         if report.with_suffix(".json").exists():
