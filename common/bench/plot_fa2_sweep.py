@@ -149,7 +149,7 @@ def draw_parents(plt, about: list[str], rows: list[Row]):
         axis.axhline(1, color=plots.INK, linewidth=0.8)
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        ticks = [0.5, 1, 2, 5, 10, 20, 50]
+        ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]
         low, high = axis.get_ylim()
         ticks = [t for t in ticks if low <= t <= high]
         axis.set_yticks(ticks, [f"{t:g}x" for t in ticks])
