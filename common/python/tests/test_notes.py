@@ -155,3 +155,14 @@ def test_unreadable_note(course):
     with pytest.raises(UserError) as refused:
         notes.run([str(course.root / "none.md")])
     assert refused.value.status == 2 and "cannot be read: No such file" in str(refused.value)
+
+
+def test_reverse_index_has_every_official_line_of_the_tables():
+    text = NOTE.read_text()
+    begin, end = text.index("\n## Reverse index"), text.index("\n## Debugging an FA2 patch")
+    references = [r for r in notes_check.find(text, NOTE, ROOT) if r.commit]
+    index = {(r.commit, r.path, r.first) for r in references if begin < r.start < end}
+    tables = {(r.commit, r.path, r.first) for r in references
+              if text.index("\n## Change 0") < r.start < begin and
+              text[text.rindex("\n", 0, r.start) + 1] == "|"}
+    assert tables and tables == index
