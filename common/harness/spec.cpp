@@ -97,7 +97,19 @@ constexpr int64_t padding_rows = 3;
 constexpr int64_t far_batch_stride = (int64_t{1} << 31) + 8,
                   far_row_stride = (int64_t{1} << 25) + 8;
 
+/// Whether no layout's strides overflow. Sizes far beyond this are refused by validate(), whatever
+/// their strides.
+bool has_strides(const Shape& shape) {
+  __int128 product = 4;
+  for (const int64_t size : {shape.batch, shape.heads, shape.rows, shape.d}) {
+    if (size > INT32_MAX || size < INT32_MIN) return false;
+    product *= (size < 0 ? -size : size) + padding_rows;
+  }
+  return product < int64_t{1} << 61;
+}
+
 void set_strides(int64_t (&out)[3], Layout layout, const Shape& shape) {
+  if (!has_strides(shape)) return;
   const Strides s = strides_of(layout, shape);
   out[0] = s.batch, out[1] = s.head, out[2] = s.row;
 }

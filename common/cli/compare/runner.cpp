@@ -162,6 +162,8 @@ Run run_all(Device& device, const Options& o, const std::vector<Shape>& shapes,
         workload.emplace(spec_of(shape, dtype), reference_products);
       } catch (const std::bad_alloc&) {
         no_workload = "its tensors do not fit into the host's memory";
+      } catch (const Failure& failure) {
+        no_workload = failure.what();
       }
       for (const auto& tiles : o.tile_modes) {
         const size_t first = all.size();

@@ -141,6 +141,22 @@ TEST_CASE("runner: a workspace that does not fit into memory is never asked for"
   CHECK(records[1].outcome == compare::Outcome::right);
 }
 
+TEST_CASE("runner: tensors that no memory holds are told in every row, and other shapes run") {
+  const Options o = options();
+  const Machine machine = choose_machine(o);
+  const auto entries = entries_of(o, Backend::sim);
+  const compare::Shape huge{1 << 14, 1 << 10, 1 << 10, 1 << 14, 64, 128, false};
+  const auto records = run_all(*machine.device, o, {huge, small}, entries,
+                               environment_of_run(*machine.device, o), silent)
+                           .records;
+  REQUIRE(records.size() == 2 * entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    CHECK(records[i].outcome == compare::Outcome::not_run);
+    CHECK(records[i].reason.find("memory") != std::string::npos);
+    CHECK(records[entries.size() + i].outcome == compare::Outcome::right);
+  }
+}
+
 TEST_CASE("runner: every stage is right, counted and never timed") {
   const auto records = run(entries_of(options(), Backend::sim), {1, 2, 1, 100, 130, 64, true});
   REQUIRE_FALSE(records.empty());

@@ -63,3 +63,15 @@ TEST_CASE("every layout passes validation", "[harness]") {
     CHECK_NOTHROW(validate(&p));
   }
 }
+
+TEST_CASE("sizes beyond all limits are refused in every layout, found by libFuzzer", "[harness]") {
+  for (int i = 0; i < layout_count; ++i)
+    for (const char* text :
+         {"q=751801475187518066", "b=9223372036854775807 h=2147483647 k=2147483647",
+          "h=-9223372036854775808", "q=1073741824 k=1073741824 d=1073741824"}) {
+      Spec spec = parse_spec(text);
+      spec.layouts.fill(static_cast<Layout>(i));
+      const fa2_problem p = to_problem(spec);
+      CHECK_THROWS_AS(validate(&p), Failure);
+    }
+}
