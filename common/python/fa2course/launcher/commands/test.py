@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
     paths.BUILD.mkdir(exist_ok=True)
     with lock.exclusive():
         build.ensure_tools()
-        groups = ["test", "report", "notebooks", "profile"]
+        groups = ["test", "report", "notebooks", "profile", "scheduler"]
         python = None if stage else venv.ensure_or_system(groups, ["pytest"])
         build.ensure_built(preset, [stage] if stage else [])
     total = run_cpp(preset, stage)
