@@ -10,6 +10,7 @@ using namespace fa2::testing;
 
 namespace {
 constexpr char stage[] = "stage6_fa2_deferred";
+constexpr char threshold_0[] = "stage6_fa2_deferred/threshold_0";
 }
 
 TEST_CASE("stage 6 keeps the contract", "[stage6]") { check_contract(stage); }
@@ -43,4 +44,23 @@ TEST_CASE("stage 6 counts what its algorithm says", "[stage6]") {
         CHECK(rescales < c.T * c.warps);
       }
     }
+}
+
+// ---- The variant with a threshold of 0 ---------------------------------------------------------
+
+TEST_CASE("stage 6's threshold_0 solves random problems", "[stage6]") {
+  check_random_problems(threshold_0, 2);  // the code is the stage's
+}
+TEST_CASE("stage 6's threshold_0 rescales when a maximum grew", "[stage6]") {
+  for (const char* text : count_cases) {
+    INFO(text);
+    const fa2_counters zero = count_case(threshold_0, text).n;
+    const fa2_counters paper = count_case(stage, text, "paper").n;
+    const fa2_counters lazy = count_case(stage, text, "lazy").n;
+    CHECK(zero.exp2_stats <= paper.exp2_stats);
+    CHECK(zero.exp2_stats >= lazy.exp2_stats);
+    CHECK(zero.mma == paper.mma);
+    CHECK(zero.exp2_p == paper.exp2_p);
+    CHECK(zero.global_load_bytes == paper.global_load_bytes);
+  }
 }
