@@ -4,7 +4,8 @@ Every tile of a kind does the same work. So when the lengths grow by whole perio
 and Bc), each counter follows a polynomial: for full attention in the number of periods of Nq and
 Nk, bilinear; for causal attention of second degree, because the triangle grows. A few small shapes
 fix the polynomial, and integers make it exact. Counters add over batch and heads. The one that
-depends on data, how often stage 6's lazy row rescales, stays at once per row on the course's inputs.
+depends on data, how often stage 6's lazy row rescales, stays at once per row on the course's
+inputs.
 """
 import json
 import math
@@ -68,7 +69,7 @@ def spec(shape: Shape, dtype: str) -> str:
 def run_jobs(program: Path, gpu: str, jobs: list[dict]) -> list[dict]:
     """Runs jobs on the simulator, all cores at once; see common/cli/predict/main.cpp."""
     done = subprocess.run([str(program), "run", gpu], input=json.dumps(jobs), capture_output=True,
-                          text=True)
+                          text=True, check=False)
     if done.returncode != 0:
         raise CountsFailed(done.stderr.strip() or f"fa2-counts ended with {done.returncode}")
     return json.loads(done.stdout)
@@ -130,7 +131,7 @@ def basis(shape: Shape, tile: Tile) -> list[tuple[int, int]]:
     # From so many periods on, the copies' ring is full and every kind of tile occurs.
     least = max(1, math.ceil(tile.depth * tile.Bc / p.period))
     if not p.causal:
-        x0, y0 = (1 if p.x else 0), (least if p.y >= least else p.y)
+        x0, y0 = (1 if p.x else 0), min(least, p.y)
         points = [(x0 + i, y0 + j) for i, j in FULL[1]]
         small = p.x <= x0 + 1 and p.y <= y0 + 1
     elif p.y == 0:

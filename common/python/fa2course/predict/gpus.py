@@ -1,5 +1,5 @@
-"""Published figures of the GPUs that a prediction can be for. Limits (SMs, shared memory, registers)
-are the simulator's: common/sim/gpu_models.cpp."""
+"""Published figures of the GPUs that a prediction can be for. Limits (SMs, shared memory,
+registers) are the simulator's: common/sim/gpu_models.cpp."""
 from dataclasses import dataclass
 
 GUIDE = ("CUDA C++ Programming Guide: \"Arithmetic Instructions\" (results per clock and SM), "
@@ -30,8 +30,8 @@ FIGURES = {
                     "NVIDIA H100 whitepaper (1830 MHz for the tensor peak, 50 MB of L2); " +
                     HOPPER_MMA),
     "a100": Figures(312.0, 1.41, 1.0, 64, 16, 2039, 40,
-                    "NVIDIA A100 80GB SXM datasheet (312 TFLOPS, 2039 GB/s); NVIDIA A100 whitepaper "
-                    "(1410 MHz, 40 MB of L2)"),
+                    "NVIDIA A100 80GB SXM datasheet (312 TFLOPS, 2039 GB/s); NVIDIA A100 "
+                    "whitepaper (1410 MHz, 40 MB of L2)"),
     "rtx4090": Figures(165.2, 2.52, 1.0, 128, 16, 1008, 72,
                        "NVIDIA Ada GPU architecture whitepaper (165.2 TFLOPS with fp32 accumulate, "
                        "2520 MHz, 1008 GB/s, 72 MB of L2)"),

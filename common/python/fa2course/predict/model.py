@@ -1,9 +1,9 @@
 """Counters to time. The model, in full:
 
-- A block needs so many cycles of each pipe of its SM: tensor cores (mma), shared memory (wavefronts),
-  fp32 units, exp unit. What a warp loads from shared memory it multiplies next, and what it has
-  multiplied goes through fp32: these three work in sequence. The exp unit works beside them, and so
-  does fp32 beside the exchange of partial O, whose sums it adds up as they come.
+- A block needs so many cycles of each pipe of its SM: tensor cores (mma), shared memory
+  (wavefronts), fp32 units, exp unit. What a warp loads from shared memory it multiplies next, and
+  what it has multiplied goes through fp32: these three work in sequence. The exp unit works beside
+  them, and so does fp32 beside the exchange of partial O, whose sums it adds up as they come.
 - A block barrier costs `barrier` cycles of waiting, and each q tile `fill` cycles: copies that
   arrive before the first product can start, and stores that end after the last one. While one block
   waits, another block on the same SM can work.
@@ -134,8 +134,9 @@ class Sm:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.running: list[list] = []  # [cycles left if alone, share of the pipes, place, begin, block]
-        self.version = 0               # events of an earlier one no longer hold
+        # Each [cycles left if alone, share of the pipes, place, begin, number of the block].
+        self.running: list[list] = []
+        self.version = 0  # events of an earlier one no longer hold
 
     def slowdown(self) -> float:
         return max(1.0, sum(r[1] for r in self.running))
@@ -270,8 +271,8 @@ class Prediction:
 
 def dram_bytes(launch: Launch, shape: Shape, kernel: Kernel) -> float:
     """Bytes that must come from, or go to, DRAM. K and V tiles are read again by every q tile, but
-    from L2; the tensors themselves count once. Stage 1's S and P count as often as they are requested:
-    L2 may deliver them when softmax reads its row again, but not faster."""
+    from L2; the tensors themselves count once. Stage 1's S and P count as often as they are
+    requested: L2 may deliver them when softmax reads its row again, but not faster."""
     c = launch.counters
     tensors = 2 * shape.d * shape.B * (shape.Hq * shape.Nq * 2 + 2 * shape.Hkv * shape.Nk)
     if kernel.stage != "stage1_naive":

@@ -3,7 +3,8 @@ writes constants.json and the tables of notes/prediction.md.
 
     python -m fa2course.predict.report [--program build/sim/bin/fa2-counts] [--judge-only]
 
-Fitted on: head dim 64, B2 H16, common tiles, every length but those of LEFT_OUT. Judged on the rest.
+Fitted on: head dim 64, B2 H16, common tiles, every length but those of LEFT_OUT. Judged on the
+rest. Draws the lectures' pictures anew, since they show the constants.
 """
 import argparse
 import json
@@ -16,8 +17,8 @@ from pathlib import Path
 
 from fa2course.launcher import paths
 
-from . import counts, model, registers, table
-from .counts import Kernel, Launch, Shape, Tile
+from . import counts, model, registers, table, trace
+from .counts import Kernel, Launch, Shape
 
 RESULTS = paths.ROOT / "notes" / "results" / "h200.json"
 NOTES = paths.ROOT / "notes" / "prediction.md"
@@ -62,8 +63,8 @@ class Measured:
 
 
 def planned_row(program: Path, record: dict, cache: dict) -> dict | None:
-    """The row of the course's present plan that this record stands for; None if its tile has changed
-    since, or the stage is not there."""
+    """The row of the course's present plan that this record stands for; None if its tile has
+    changed since, or the stage is not there."""
     s = record["shape"]
     options = ["--gpu", "h200", "--batch", s["B"], "--heads", s["Hq"], "--heads-kv", s["Hkv"],
                "--seqlen", s["Nq"], "--seqlen-k", s["Nk"], "--headdim", s["d"],
@@ -179,8 +180,9 @@ def percent(part: int, whole: int) -> str:
 def verdict(rows: list[Measured], predicted: dict[int, float]) -> str:
     """The tables of the notes."""
     groups = ["fitted: d = 64", "d = 64, lengths left out", "d = 128", "tuned tiles"]
-    lines = ["| rows | number | within 25% | median error | largest error | stage-to-stage speedups "
-             "within 20% | order right |", "|---|---|---|---|---|---|---|"]
+    lines = ["| rows | number | within 25% | median error | largest error | speedups within 20% | "
+             "order right |",
+             "|---|---|---|---|---|---|---|"]
     for name in [*groups, "all that were not fitted"]:
         part = [m for m in rows if m.group == name or (name.startswith("all") and not m.fitted)]
         if not part:
@@ -239,8 +241,8 @@ def write_notes(rows: list[Measured], predicted: dict[int, float], use: model.Co
     commit = records["environment"]["commit"]
     fitted = sum(m.fitted for m in rows)
     values = (f"barrier = {use.barrier:g} cycles, fill = {use.fill:g} cycles, memory = "
-              f"{use.memory:g}, fitted on {fitted} of {len(rows)} rows of results/h200.json (commit "
-              f"{commit}).")
+              f"{use.memory:g},\nfitted on {fitted} of {len(rows)} rows of results/h200.json "
+              f"(commit {commit}).")
     if aside:
         values += f" {aside} rows were left aside: their tile has changed since."
     text = NOTES.read_text()
@@ -250,6 +252,14 @@ def write_notes(rows: list[Measured], predicted: dict[int, float], use: model.Co
                           ("misses", misses(rows, predicted))):
         text = rewrite(text, name, content)
     paths.write_whole(NOTES, text)
+
+
+def draw_lectures(program: Path) -> None:
+    """What ./fa2 trace 3 4 --format svg --out lectures/figures does."""
+    for stage in ("3", "4"):
+        for picture in trace.make(program, [*trace.DEFAULT_SHAPE, "--stages", stage], 3):
+            paths.write_whole(paths.ROOT / "lectures" / "figures" /
+                              f"{trace.file_stem(picture)}.svg", trace.svg(picture))
 
 
 def main() -> int:
@@ -275,6 +285,7 @@ def main() -> int:
     if not options.judge_only:
         paths.write_whole(table.CONSTANTS, json.dumps(vars(use)) + "\n")
         write_notes(rows, predicted, use, aside)
+        draw_lectures(options.program)
     return 0
 
 

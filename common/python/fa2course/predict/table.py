@@ -44,7 +44,8 @@ class Refused(Exception):
 
 def plan(program: Path, arguments: list[str]) -> dict:
     """Which rows `./fa2 compare` with these options has on a GPU, and with which tiles."""
-    done = subprocess.run([str(program), "plan", *arguments], capture_output=True, text=True)
+    done = subprocess.run([str(program), "plan", *arguments], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
         raise Refused(done.stderr.strip())
     return json.loads(done.stdout)
@@ -136,8 +137,8 @@ def parent_of(rows: list[Row], index: int) -> Row | None:
 
 
 def header(gpu: model.Gpu) -> str:
-    text = (f"PREDICTION for {gpu.name}, not a measurement: a model on the simulator's counters and "
-            "published figures of the GPU, with three constants fitted on one H200.")
+    text = (f"PREDICTION for {gpu.name}, not a measurement: a model on the simulator's counters "
+            "and published figures of the GPU, with three constants fitted on one H200.")
     if gpu.key != "h200":
         text += " No measurement on this GPU has been compared with it."
     return text + " How far to trust it: notes/prediction.md."

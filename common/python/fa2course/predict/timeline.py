@@ -3,9 +3,9 @@ model.py. The block has its SM for itself.
 
 A phase first takes what it needs of shared memory, which all warps of the block share evenly, then
 what it needs of its own scheduler: tensor cores, or fp32 and exponentials side by side. At a block
-barrier a warp waits for the last one, and `barrier` cycles more. Half of `fill` passes until the first
-copies have landed, the other half until the last stores have gone; later copies have landed when they
-are waited for.
+barrier a warp waits for the last one, and `barrier` cycles more. Half of `fill` passes until the
+first copies have landed, the other half until the last stores have gone; later copies have landed
+when they are waited for.
 """
 from dataclasses import dataclass, field
 

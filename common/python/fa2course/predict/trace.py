@@ -17,6 +17,10 @@ CNAMES = {timeline.COPY: "grey", timeline.QK: "thread_state_running",
           timeline.EXCHANGE: "bad", timeline.RESCALE: "rail_animation", timeline.EPILOGUE: "olive"}
 
 
+DEFAULT_SHAPE = ["--gpu", "h200", "--batch", "1", "--heads", "8", "--seqlen", "2048", "--headdim",
+                 "64", "--causal"]
+
+
 @dataclass
 class Picture:
     """What a trace shows."""
@@ -35,7 +39,8 @@ def make(program: Path, arguments: list[str], key_tiles: int) -> list[Picture]:
     planned = table.plan(program, arguments)
     use, gpu = table.constants(), model.Gpu(**planned["gpu"])
     rows = table.predict_rows(program, planned, use)
-    first = [(p, r) for p, r in zip(planned["rows"], rows) if p["shape"] == planned["rows"][0]["shape"]]
+    shape = planned["rows"][0]["shape"]
+    first = [(p, r) for p, r in zip(planned["rows"], rows) if p["shape"] == shape]
     for _, row in first:
         if row.error:
             raise table.Refused(row.error)
@@ -109,7 +114,8 @@ def text(x: float, y: float, words: str, size: int = 12, anchor: str = "start") 
 
 def axis(y: float, cycles: float) -> list[str]:
     """Ticks at round numbers of model cycles."""
-    step = next(s for s in (k * 10 ** e for e in range(2, 12) for k in (1, 2, 5)) if cycles / s <= 10)
+    steps = (k * 10 ** e for e in range(2, 12) for k in (1, 2, 5))
+    step = next(s for s in steps if cycles / s <= 10)
     out, at = [], 0
     while at <= cycles:
         x = LEFT + WIDTH * at / cycles

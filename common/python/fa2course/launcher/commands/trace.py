@@ -11,8 +11,8 @@ usage: ./fa2 trace N... [OPTIONS]
 
 Draws what the warps of one block of stage N do (QK MMA, softmax, barrier wait, PV MMA, exchange,
 rescale, epilogue), and which block runs on which SM when. Times are those of the course's model, in
-cycles: a prediction from the simulator's counters, not a measurement (notes/prediction.md). No GPU is
-needed.
+cycles: a prediction from the simulator's counters, not a measurement (notes/prediction.md). No GPU
+is needed.
 
 Writes trace_stageN.json, to be opened in https://ui.perfetto.dev or chrome://tracing (one cycle is
 shown as one nanosecond), and trace_stageN.svg. Stage 6 has two, "paper" and "lazy".
