@@ -156,7 +156,8 @@ std::string label(const Kernel& kernel) {
 std::vector<Kernel> kernels_of(const Options& options) {
   std::vector<Kernel> kernels;
   for (const Stage* stage : stages(options.backend)) {
-    if (options.stage != 0 && options.stage != stage->number) continue;
+    const auto asked = {std::string(), std::to_string(stage->number), std::string(stage->name)};
+    if (std::ranges::find(asked, options.stage) == asked.end()) continue;
     for (const Variant& variant : stage->variants)
       if (options.variant.empty() || options.variant == variant.name)
         kernels.push_back({stage, &variant});
@@ -166,7 +167,13 @@ std::vector<Kernel> kernels_of(const Options& options) {
     throw Error(
         "this program was built for the simulator only; ./fa2 fuzz --backend cuda builds "
         "the other one.");
-  throw Error("no stage that was asked for has a variant \"" + options.variant + "\".");
+  const auto named = [](const std::string& name) { return "\"" + name + "\""; };
+  std::string known;
+  for (const Stage* stage : stages(options.backend))
+    known += (known.empty() ? "" : ", ") + std::string(stage->name);
+  throw Error("there is no stage " + named(options.stage) +
+              (options.variant.empty() ? "" : " with a variant " + named(options.variant)) +
+              "; the stages are " + known + ".");
 }
 
 Outcome run(const Options& options, std::vector<Kernel> kernels,
@@ -176,7 +183,7 @@ Outcome run(const Options& options, std::vector<Kernel> kernels,
 
 std::string again(const Options& options, const Kernel& kernel, uint64_t seed) {
   std::string command = std::string("./fa2 fuzz --backend ") + name_of(options.backend) +
-                        " --stage " + std::to_string(kernel.stage->number);
+                        " --stage " + kernel.stage->name;
   const std::string variant = kernel.variant->name;
   if (!variant.empty()) command += " --variant " + variant;
   return command + " --seed " + std::to_string(seed) + " --count 1";

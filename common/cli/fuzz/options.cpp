@@ -35,9 +35,7 @@ std::optional<Options> parse_options(std::vector<std::string> arguments) {
       ->type_name("K");
   app.add_option("--seed", o.seed, "Of the first problem (default: a new one every time)")
       ->type_name("S");
-  app.add_option("--stage", o.stage, "One stage by number (default: all)")
-      ->check(CLI::Range(1, 6))
-      ->type_name("N");
+  app.add_option("--stage", o.stage, "One stage by number or name (default: all)")->type_name("N");
   app.add_option("--variant", o.variant, "One variant of that stage, e.g. lazy")->type_name("NAME");
   app.add_option("--backend", backend, "sim or cuda")
       ->check(CLI::IsMember({"sim", "cuda"}))

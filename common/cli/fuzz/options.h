@@ -11,7 +11,7 @@ namespace fa2::fuzzing {
 
 struct Options {
   Backend backend = Backend::sim;
-  int stage = 0;        // 0: all
+  std::string stage;    // a number or a name; "": all
   std::string variant;  // "": all
   uint64_t seed = 0;    // of the first problem
   int64_t count = 0;    // problems; 0: as many as the time allows

@@ -72,12 +72,17 @@ TEST_CASE("fuzz: options, and the command that repeats a failure", "[fuzz]") {
   REQUIRE(kernels.size() == 1);
   CHECK(label(kernels[0]) == "stage6_fa2_deferred lazy");
   CHECK(again(*o, kernels[0], 99) ==
-        "./fa2 fuzz --backend sim --stage 6 --variant lazy --seed 99 --count 1");
+        "./fa2 fuzz --backend sim --stage stage6_fa2_deferred --variant lazy --seed 99 --count 1");
   CHECK(kernels_of(*parse_options({})).size() > 6);
 
-  CHECK_THROWS_WITH(parse_options({"--stage", "9"}), StartsWith("--stage"));
   CHECK_THROWS_WITH(parse_options({"--minutes", "-1"}), StartsWith("--minutes"));
   CHECK_THROWS_WITH(parse_options({"--count", "many"}), StartsWith("--count"));
-  CHECK_THROWS_WITH(kernels_of(*parse_options({"--variant", "fast"})),
-                    StartsWith("no stage that was asked for has a variant \"fast\""));
+  const auto kernels_for = [](std::vector<std::string> words) {
+    return kernels_of(*parse_options(words));
+  };
+  CHECK(kernels_for({"--stage", "stage2_fa1"}).size() == 1);
+  CHECK_THROWS_WITH(kernels_for({"--stage", "9"}),
+                    StartsWith("there is no stage \"9\"; the stages"));
+  CHECK_THROWS_WITH(kernels_for({"--stage", "2", "--variant", "fast"}),
+                    StartsWith("there is no stage \"2\" with a variant \"fast\"; the stages are"));
 }

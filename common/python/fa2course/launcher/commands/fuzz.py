@@ -14,7 +14,7 @@ wrong result, makes its problem as small as it can, and prints the command that 
   --minutes M     stop after this long (default: 1, or no limit with --count)
   --count K       stop after this many problems
   --seed S        of the first problem (default: a new one every time)
-  --stage N       one stage by number (default: all)
+  --stage N       one stage by number or name (default: all)
   --variant NAME  one variant of that stage, e.g. lazy
   --backend NAME  sim or cuda (default: a GPU if one is usable)
   --threads N     problems at once (default: one per core)
