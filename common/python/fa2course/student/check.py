@@ -147,8 +147,10 @@ class Checker:
         self.require_right(cases, results, verdicts, "On the simulator it is right.")
         last = results[-1]
         self.timing = {"gpu": last["gpu"], "problem": cases[-1].json()["spec"], **last["timing"]}
+        recorded = recorded_ms(stages.find(str(self.stage)), last["gpu"])
+        published = f"; recorded for the published stage: {recorded:.3f} ms" if recorded else ""
         return (f"{self.timing['median_ms']:.3f} ms, {self.timing['tflops']:.0f} TFLOP/s on "
-                f"{last['gpu']} ({self.timing['problem']})")
+                f"{last['gpu']} ({self.timing['problem']}){published}")
 
     def rows(self, library: Path, part: str, build: Build) -> list[steps.Row]:
         """The kernel's tile table, without repetitions; of a `first` build only what is in it."""
@@ -205,11 +207,8 @@ class Checker:
         results = []
         try:
             for line in read(folder / "results.jsonl").splitlines():
-                result = json.loads(line)
-                if not isinstance(result, dict):
-                    raise ValueError
-                results.append(result)
-        except (OSError, ValueError):
+                results.append(dict(json.loads(line)))
+        except (OSError, ValueError, TypeError):
             results = []
         if len(results) < len(cases):
             spec = cases[len(results)].json()["spec"]
@@ -227,7 +226,8 @@ class Checker:
                 raise Failed(f"on the problem \"{problem}\" the simulator found a\n"
                              + where.finding_text(result, self.kernel, self.scratch))
             if status != "ran":
-                raise Failed(f"on the problem \"{problem}\": {self.words(str(result.get('message')))}")
+                raise Failed(f"on the problem \"{problem}\": "
+                             + self.words(str(result.get("message"))))
             if result.get("damage"):
                 raise Failed(f"on the problem \"{problem}\" memory was changed {result['damage']}.")
             if not verdict["ok"]:
@@ -260,6 +260,22 @@ class Checker:
 
 
 MAX_SHARED = 232_448  # bytes of shared memory per block, of the largest GPU that the course knows
+
+
+def recorded_ms(name: str, gpu: str) -> float | None:
+    """The time of the published stage on the problem of steps.timed(), if it was recorded on this GPU."""
+    for path in sorted((paths.ROOT / "notes" / "results").glob("*.json")):
+        try:
+            for record in json.loads(path.read_text())["records"]:
+                shape = record["shape"]
+                if (record["stage"] == name and record["environment"]["gpu"] == gpu
+                        and record["tile_mode"] == "same" and record["dtype"] == "fp16"
+                        and (shape["B"], shape["Hq"], shape["Hkv"], shape["d"]) == (2, 16, 16, 128)
+                        and shape["Nq"] == shape["Nk"] == 4096 and not shape["causal"]):
+                    return record["time_ms"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # another kind of file
+    return None
 
 
 def digest(path: Path) -> str:

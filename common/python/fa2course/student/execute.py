@@ -1,5 +1,6 @@
 """Running a program for the checker. The grader passes its own function of this kind, which puts a
 sandbox around the phases that handle foreign code."""
+import contextlib
 import os
 import resource
 import signal
@@ -52,9 +53,10 @@ def plainly(phase: str, command: list[str], scratch: Path, timeout: float,
     with open(path, "wb") as output:
         child = subprocess.Popen(
             command, cwd=scratch, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, process_group=0,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE)))
+            stderr=subprocess.STDOUT, process_group=0)
         try:
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
             while child.poll() is None and not timed_out:
                 try:
                     child.wait(0.1)

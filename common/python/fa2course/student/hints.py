@@ -24,5 +24,6 @@ def of(stage: int) -> Hints:
     parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     found = {title.strip(): body.strip() for title, body in zip(parts[1::2], parts[2::2], strict=True)}
     if list(found) != SECTIONS or not all(found.values()):
-        raise UserError(f"{path.relative_to(paths.ROOT)} must have the sections {', '.join(SECTIONS)}", 1)
+        raise UserError(f"{path.relative_to(paths.ROOT)} must have the sections "
+                        f"{', '.join(SECTIONS)}", 1)
     return Hints(found["Task"], tuple(found[name] for name in SECTIONS[1:]))

@@ -8,7 +8,6 @@ import difflib
 import re
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 
 from fa2course.launcher import paths, stages
 from fa2course.launcher.errors import UserError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fa2course.launcher import paths
 
-from .compiler import shown, shorten
+from .compiler import shorten, shown
 
 DEVICE = paths.ROOT / "common" / "device"
 

@@ -103,7 +103,7 @@ class Session:
         while True:
             seen = self.version()
             try:
-                status = self.run(interrupted=lambda: self.version() != seen)
+                status = self.run(interrupted=lambda seen=seen: self.version() != seen)
             except Interrupted:
                 print("  ..  saved again: starting over\n", flush=True)
                 continue

@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
         raise UserError(f"there is no hint {number}; they are 1 to {len(texts)}")
     print(f"stage {stage}, hint {number} of {len(texts)}\n")
     for paragraph in texts[number - 1].split("\n\n"):
-        if paragraph.startswith("    ") or paragraph.startswith("```"):
+        if paragraph.startswith("    "):
             print(paragraph)
         else:
             print(textwrap.fill(" ".join(paragraph.split()), 100))
