@@ -73,7 +73,7 @@ def test_the_questions_of_the_paper_review_are_answered():
 
 
 def test_commands_in_the_lectures_exist():
-    known = [*command_names(), "trace", "profile", "sweep"]
+    known = command_names()
     for path in [*LECTURES, *READMES]:
         for command in re.findall(r"\./fa2 ([a-z]+)", path.read_text()):
             assert command in known, f"{path.name} tells of ./fa2 {command}"

@@ -31,7 +31,8 @@ def run(arguments: list[str], out: Path) -> str:
     done = subprocess.run([build_dir() / "bin" / "fa2-compare", *arguments, "--out", out],
                           cwd=paths.ROOT, env=environment, capture_output=True, text=True)
     if done.returncode not in (0, 1):
-        raise Missing(f"fa2-compare {' '.join(arguments)} failed: {done.stderr.strip()}")
+        reason = done.stderr.strip() or "no stage can run it"
+        raise Missing(f"fa2-compare {' '.join(arguments)}: {reason}")
     return done.stdout
 
 
