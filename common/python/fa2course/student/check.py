@@ -224,7 +224,8 @@ class Checker:
             status = result.get("status")
             if status == "finding":
                 raise Failed(f"on the problem \"{problem}\" the simulator found a\n"
-                             + where.finding_text(result, self.kernel, self.scratch))
+                             + where.finding_text(result, self.kernel, self.scratch)
+                             + (EXCHANGE if case.only_LSE and result.get("array") == "partial_O" else ""))
             if status != "ran":
                 raise Failed(f"on the problem \"{problem}\": "
                              + self.words(str(result.get("message"))))
@@ -259,6 +260,8 @@ class Checker:
         return shorten("\n".join(text.strip().splitlines()[-12:]), self.kernel, self.scratch)
 
 
+EXCHANGE = ("\nThat is the exchange, sub-goal 2; it ends the kernel, so sub-goal 1 cannot be judged before it is "
+            "mended or taken out.")
 MAX_SHARED = 232_448  # bytes of shared memory per block, of the largest GPU that the course knows
 
 
