@@ -85,17 +85,20 @@ def read(program: Path, results: Path = RESULTS) -> tuple[model.Gpu, list[Measur
                if r["backend"] == "cuda" and r["ok"] and r["time_ms"] and "/" not in r["stage"]]
     cache: dict = {}
     rows = [(r, planned_row(program, r, cache)) for r in records]
-    kept = [(r, row) for r, row in rows if row]
-    unique: dict[str, tuple] = {}  # tuned and same may be one tile
-    keys = []
-    for _, row in kept:
+    unique: dict[tuple, dict] = {}  # where the tuned tile is the common one, it is no other case
+    runs = []
+    for record, row in rows:
+        if row is None:
+            continue
         kernel, shape = table.kernel_of(row), Shape(**row["shape"])
-        keys.append(json.dumps([vars(kernel) | {"tile": vars(kernel.tile)}, vars(shape)]))
-        unique[keys[-1]] = (kernel, shape)
-    counted = dict(zip(unique, counts.count(program, "h200", list(unique.values()))))
+        if unique.setdefault((kernel.stage, kernel.variant, kernel.dtype, kernel.tile, shape),
+                             record) is record:
+            runs.append((kernel, shape))
+    counted = counts.count(program, "h200", runs)
     gpu = model.Gpu(**next(iter(cache.values()))["gpu"])
-    measured = [Measured(r, *unique[k], counted[k]) for (r, _), k in zip(kept, keys)]
-    return gpu, measured, len(rows) - len(kept)
+    measured = [Measured(r, *run, launches)
+                for r, run, launches in zip(unique.values(), runs, counted)]
+    return gpu, measured, sum(row is None for _, row in rows)
 
 
 class Judge:
