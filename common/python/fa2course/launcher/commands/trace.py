@@ -62,7 +62,7 @@ def run(arguments: list[str]) -> int:
         try:
             pictures = trace.make(program, shape, options.key_tiles)
         except (table.Refused, counts.CountsFailed) as error:
-            raise UserError(str(error).removeprefix("fa2 compare: ")) from None
+            raise UserError(str(error)) from None
         for picture in pictures:
             print(trace.summary(picture))
             for kind, draw in (("json", trace.chrome), ("svg", trace.svg)):
