@@ -269,7 +269,7 @@ HOSTILE = {  # what it does, when ("load" or "run"), and what the grader says of
     "links": ("system(\"rm -rf one_tile; ln -s /etc one_tile; mkfifo judge.output include; "
               "ln -s /etc/passwd stage.json\")", "load", ""),
     "include": ("", "#include \"{root}/stage4_fa2_warps/kernel.cu\"", ""),
-    "compile_bomb": ("", "#include \"/dev/zero\"", "does not compile"),
+    "compile_bomb": ("", "#include \"/dev/zero\"", "the compiler"),
 }
 
 
@@ -288,11 +288,13 @@ def a_class(tmp_path_factory):
     build = os.environ.get("FA2_BUILD_DIR")
     if not build or not (Path(build) / "bin" / "fa2-check").exists():
         pytest.skip("fa2-check is not built: run by ./fa2 test")
+    if "asan" in Path(build).name:
+        pytest.skip("AddressSanitizer needs more address space than the sandbox gives")
     students, out = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("grades")
     hand_in(students, "honest", solution(4))
     for name in HOSTILE:
         hand_in(students, name, hostile(name, students))
-    options = command.parse([str(students), "--out", str(out), "--run-seconds", "8", "--memory", "1024",
+    options = command.parse([str(students), "--out", str(out), "--run-seconds", "15", "--memory", "1024",
                              "--compile-seconds", "100", "--jobs", "2"])
     assert command.run(options) == 0
     graded = json.loads((out / "grades.json").read_text())
@@ -323,7 +325,7 @@ def test_what_is_said_of_it(a_class, name):
 
 
 def test_the_folder_of_results_is_complete_and_known_the_second_time(a_class):
-    entries, options = a_class
+    _, options = a_class
     before = (options.out / "grades.json").read_bytes()
     assert command.run(options) == 0
     assert (options.out / "grades.json").read_bytes() == before

@@ -10,7 +10,7 @@ import pytest
 from fa2course.grading import sandbox
 from fa2course.grading.sandbox import Limits, MiB, Sandbox
 
-LIMITS = Limits(seconds=20, memory=200 * MiB, processes=20, file=20 * MiB, scratch=40 * MiB,
+LIMITS = Limits(seconds=20, memory=200 * MiB, processes=20, file=5 * MiB, scratch=8 * MiB,
                 output=64 * 1024)
 
 
@@ -47,9 +47,9 @@ def test_an_ordinary_program(box):
 
 @pytest.mark.parametrize("script, stopped", [
     ("yes", "printed more than 64 KiB"),
-    ("head -c 30M /dev/zero > big; true", None),  # SIGXFSZ ends head; the shell goes on
-    ("for i in 1 2 3 4; do head -c 15M /dev/zero > big$i; done; sleep 9", "left more than 40 MiB"),
-    ("i=0; while :; do : > f$((i++)); done", "left more than 40 MiB"),
+    ("head -c 7M /dev/zero > big; true", None),  # SIGXFSZ ends head; the shell goes on
+    ("for i in 1 2 3 4; do head -c 4M /dev/zero > big$i; done; sleep 9", "left more than 8 MiB"),
+    ("i=0; while :; do : > f$((i++)); done", "left more than 8 MiB"),
     ("head -c 400M /dev/zero | tail", "more than 200 MiB"),
     ("kill -SEGV $$", "segmentation fault"),
     ("kill -ABRT $$", "aborted")])

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -249,17 +250,22 @@ def _marked(token: str, user: int | None) -> list[int]:
     return found
 
 
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Every folder in it with the names of what is no folder (links included). Folders that were made
+    unreadable are opened on the way."""
+    os.chmod(folder, 0o700)
+    for path, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(path, name))]
+        for name in set(folders) - set(links):
+            os.chmod(os.path.join(path, name), 0o700)
+        yield path, files + links
+
+
 def _scrub(scratch: Path) -> None:
     """Removes links, pipes and devices: the grader must not follow or wait for what a submission
     left. Nothing of the submission runs any more."""
-    for folder, folders, files in os.walk(scratch):
-        for name in folders:
-            path = os.path.join(folder, name)
-            if os.path.islink(path):
-                os.unlink(path)
-            elif os.stat(path).st_mode & 0o700 != 0o700:
-                os.chmod(path, 0o700)
-        for name in files:
+    for folder, names in _walk(scratch):
+        for name in names:
             path = os.path.join(folder, name)
             if not stat.S_ISREG(os.lstat(path).st_mode):
                 os.unlink(path)
@@ -394,15 +400,9 @@ def _bytes(value: int) -> str:
 
 def remove(folder: Path) -> None:
     """Deletes a scratch folder, whatever modes its contents were given."""
-    def mend(function, path, _):
-        try:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700, follow_symlinks=False) if not os.path.islink(path) else None
-            function(path)
-        except OSError:
-            pass
-
-    shutil.rmtree(folder, onerror=mend)
+    for _ in _walk(folder):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":  # python -m fa2course.grading.sandbox: what holds here
