@@ -37,6 +37,7 @@ td small { display: block; font-size: .78em; }
 td.bad, .bad { color: #b3211b; font-weight: 700; }
 .good { color: #10704f; font-weight: 600; }
 .track { display: inline-block; width: 9em; text-align: left; margin-right: .5em; }
+.value { display: inline-block; min-width: 3.2em; }
 .bar { display: inline-block; height: .75em; }
 .key { display: inline-block; width: .8em; height: .8em; margin-right: .5em; border-radius: 2px; }
 dl { display: flex; flex-wrap: wrap; gap: .1rem 1.6rem; margin: .5rem 0; }
@@ -121,7 +122,8 @@ def speed(record: dict, fastest: float) -> Cell:
     color = plots.STAGE_COLORS.get(record["number"], plots.INK)
     width = 9 * record["tflops"] / fastest
     return Cell(f'<span class="track"><span class="bar" style="width:{width:.2f}em;'
-                f'background:{color}"></span></span>{record["tflops"]:.1f}')
+                f'background:{color}"></span></span><span class="value">{record["tflops"]:.1f}'
+                "</span>")
 
 
 # ---- Tables --------------------------------------------------------------------------------------
