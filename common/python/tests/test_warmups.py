@@ -39,3 +39,15 @@ def test_prints_the_fragment_map_and_the_mistakes(build_dir):
 def test_refuses_other_numbers(build_dir):
     done = output_of(build_dir, "6")
     assert done.returncode == 1 and "1 to 5" in done.stderr
+
+
+def test_the_command_builds_and_runs(clone):
+    clone.run("warmup")  # the fake build makes no such program
+    assert [call.split("/")[-1] for call in clone.calls()] == ["configure sim", "sim"]
+    program = clone.root / "build" / "sim" / "bin" / "fa2-warmup"
+    program.write_text('#!/bin/sh\necho "warm-up $*"; exit 3\n')
+    program.chmod(0o755)
+    done = clone.run("warmup", "4")
+    assert done.stdout == "warm-up 4\n" and done.returncode == 3
+    done = clone.run("warmup", "6")
+    assert done.returncode == 2 and "choose from 1, 2, 3, 4, 5" in done.stderr
