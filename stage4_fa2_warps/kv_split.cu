@@ -72,7 +72,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, Br / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, 0, kv.wait_K(j), S_col0);
-    if (j >= tiles_of_K.first_mask) mask(S, p, recomputed(i) * Br, j * Bc + recomputed(S_col0));
+    const int first_row = recomputed(i) * Br;
+    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
+      mask(S, p, first_row, j * Bc + recomputed(S_col0));
     UNROLL for (int r = 0; r < S.rows; ++r) {
       reg<stat_tag> largest = S(r, 0);
       UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
@@ -143,8 +145,11 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     }
     return l;
   };
-  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
-  constexpr int exchanged = warps * (warps - 1) * 2 * O_blocks / 2 * 32;  // float4 of 16 rows
+  // bh and i again, rather than keeping them through the loop.
+  const int BH = p.batch * p.heads_q, block_id = recomputed(static_cast<int>(blockIdx.x));
+  const int first_row = (ceil_div(p.Nq, Br) - 1 - block_id / BH) * Br;
+  const Head<T> out(p, x, block_id % BH);
+  constexpr int exchanged = warps * (warps - 1) * O_blocks * 32;  // float4 of 16 rows
   const auto partial_O = dyn_smem<float4_t>(at.KV, exchanged, Use::partial_o, "partial_O");
   const auto place = [&](int from, int to, int n) {  // where one warp's part for another begins
     return ((to * (warps - 1) + (from < to ? from : from - 1)) * O_blocks + n) * 32 + lane;
@@ -174,13 +179,13 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       auto& e = sum.block[0][n];
       e[0] += v.x, e[1] += v.y, e[2] += v.z, e[3] += v.w;
     }
-    store_O(sum, p, out, i * Br + 16 * block, warp_id() * O_blocks * 8, [](int) { return 1.f; });
+    store_O(sum, p, out, first_row + 16 * block, warp_id() * O_blocks * 8, [](int) { return 1.f; });
   }
   const int owned = threadIdx.x;
-  if (owned < Br && i * Br + owned < p.Nq) {
+  if (owned < Br && first_row + owned < p.Nq) {
     reg<stat_tag> m = 0.f;
     const reg<stat_tag> l = total(owned, m);
-    out.LSE[i * Br + owned] = natural_log_sum(m, l);
+    out.LSE[first_row + owned] = natural_log_sum(m, l);
   }
 }
 
