@@ -3,6 +3,10 @@ import csv
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,9 +64,10 @@ def test_links_and_giants_are_refused(tmp_path):
 
 
 def test_an_empty_folder_is_a_sentence(tmp_path):
-    for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UserError, match="stageN/kernel.cu"):
-            submissions.find(folder, None)
+    with pytest.raises(UserError, match="stageN/kernel.cu"):
+        submissions.find(tmp_path, None)
+    with pytest.raises(UserError, match="no folder"):
+        command.parse([str(tmp_path / "none")])
 
 
 # ---- Points --------------------------------------------------------------------------------------
@@ -322,6 +327,34 @@ def test_what_is_said_of_it(a_class, name):
     assert HOSTILE[name][2] in message
     assert "fa2-grade-" not in message  # no path of this run: the same input, the same result
     assert "attend" not in message  # nothing of the solution
+
+
+def test_an_interrupt_ends_what_runs_and_keeps_no_verdict(a_class, tmp_path):
+    hand_in(tmp_path / "class", "endless", FRAME % ("for (;;) usleep(1000)", ""))
+    program = ("import sys; from fa2course.launcher.__main__ import main; from fa2course.grading import "
+               "command; from fa2course.launcher import build; build.ensure_built = lambda *_: None; "
+               "sys.exit(main(['grade', *sys.argv[1:]]))")
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "class"), "--out", str(tmp_path / "out")],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "common/python")}, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 100
+    while not running():
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(30) == 130 and "interrupted" in child.stderr.read()
+    assert list((tmp_path / "out" / "known").iterdir()) == []
+
+
+def running() -> list[str]:
+    """The command lines of all processes that load a kernel."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return [line for line in lines if "fa2-check describe" in line]
 
 
 def test_the_folder_of_results_is_complete_and_known_the_second_time(a_class):

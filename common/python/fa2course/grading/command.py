@@ -29,13 +29,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     for name in ("jobs", "compile_seconds", "run_seconds", "memory"):
         if not getattr(options, name) > 0:
             raise UserError(f"--{name.replace('_', '-')} must be more than 0")
+    if not options.folder.is_dir():
+        raise UserError(f"{options.folder} is no folder; it holds one per student: NAME/stageN/kernel.cu")
+    options.points = points.read(options.points)
     options.stages = options.stages and [stages.number(stages.find(word))
                                          for word in options.stages.split(",")]
     return options
 
 
 def run(options: argparse.Namespace) -> int:
-    worth = points.read(options.points)
     settings = one.Settings(options.compile_seconds, options.run_seconds, options.memory)
     protection = sandbox.protection().missing
     if protection:
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         engine = grade.local(options.jobs)
     out = options.out.resolve()
-    graded = grade.grades(found, settings, worth, engine, out / "known", protection)
+    graded = grade.grades(found, settings, options.points, engine, out / "known", protection)
     if single:
         results = gradescope.results(graded["students"][0], graded["points"])
         write_whole(out / "results.json", json.dumps(results, indent=1) + "\n")

@@ -1,6 +1,5 @@
 """Grading a folder: which kernels, on which processors, what is known already, and what comes out."""
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -11,7 +10,7 @@ from fa2course.launcher.console import Step
 from fa2course.launcher.paths import write_whole
 from fa2course.student.check import default_build, step_names
 
-from . import copies, one
+from . import copies, one, sandbox
 from .submissions import Submission
 
 FORMAT = "fa2-grades"
@@ -26,12 +25,9 @@ def local(jobs: int) -> Engine:
     """On this machine, several at once. Each is processes of its own; the threads only wait."""
     def engine(todo, settings):
         build = default_build()
-        stopping = threading.Event()
 
         def work(item) -> dict:
             stage, kernel = item
-            if stopping.is_set():
-                return {"error": "interrupted"}
             try:
                 return one.grade(stage, kernel, settings, build)
             except Exception as error:  # the machine's fault: full disk, no processes left
@@ -43,9 +39,10 @@ def local(jobs: int) -> Engine:
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     yield running.pop(future), future.result()
-        finally:  # also when interrupted: what has begun is waited for, or its children would live on
-            stopping.set()
+        finally:  # when interrupted, what has begun is killed and its verdict forgotten
+            sandbox.STOP.set()
             pool.shutdown(cancel_futures=True)
+            sandbox.STOP.clear()
     return engine
 
 

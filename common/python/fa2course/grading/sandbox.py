@@ -26,6 +26,7 @@ from pathlib import Path
 
 MiB = 1 << 20
 TICK_S = 0.1
+STOP = threading.Event()  # when set, what runs is killed and nothing is started: Ctrl-C
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives",
           "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 FIRST_USER, USERS = 60_000, 500  # ids that no system account has
@@ -340,7 +341,9 @@ def _watch(child: subprocess.Popen, limits: Limits, scratch: Path,
                 pieces.append(piece)
                 size += len(piece)
             now = time.monotonic()
-            if size > limits.output:
+            if STOP.is_set():
+                stopped = "was interrupted"
+            elif size > limits.output:
                 stopped = f"printed more than {_bytes(limits.output)}"
             elif now > deadline:
                 stopped = f"ran longer than {limits.seconds:g} s"
