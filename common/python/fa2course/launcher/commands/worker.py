@@ -7,6 +7,7 @@ import sys
 from .. import build, gpu, paths, process, venv
 from ..errors import UserError
 from ..options import Parser
+from .compare import commit
 
 SUMMARY = "lends this machine to ./fa2 grade and compare --scheduler"
 HELP = """
@@ -63,4 +64,4 @@ def run(arguments: list[str]) -> int:
     return process.run_foreground(
         [python, "-m", "distributed.cli.dask_worker", options.address, "--nworkers", "1", "--nthreads",
          str(options.threads), "--resources", f"{offered}=1", "--no-dashboard", "--local-directory",
-         str(paths.BUILD / "worker")])
+         str(paths.BUILD / "worker")], env=process.environment() | {"FA2_COMMIT": commit()})
