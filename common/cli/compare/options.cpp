@@ -132,8 +132,8 @@ void read_words(const Raw& raw, Options& o) {
   }
   for (const std::string& word : raw.mine) {
     const size_t at = word.find('=');
-    const int64_t stage = whole_number("--mine", word.substr(0, at));
-    if (at == word.npos || stage < 1 || stage > 6)
+    const int64_t stage = at == word.npos ? 0 : whole_number("--mine", word.substr(0, at));
+    if (stage < 1 || stage > 6)
       throw Error("--mine is \"" + word +
                   "\"; it must be a stage and a file, such as 4=kernel.so.");
     o.mine.emplace_back(static_cast<int>(stage), word.substr(at + 1));

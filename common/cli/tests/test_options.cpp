@@ -35,6 +35,15 @@ TEST_CASE("options: defaults") {
   CHECK_FALSE(o.shapes.has_sizes());
 }
 
+TEST_CASE("options: own kernels") {
+  const Options o = parsed({"--mine", "4=a.so,5=b=c.so"});
+  REQUIRE(o.mine.size() == 2);
+  CHECK(o.mine[0] == std::pair<int, std::string>(4, "a.so"));
+  CHECK(o.mine[1] == std::pair<int, std::string>(5, "b=c.so"));
+  for (const char* word : {"a.so", "7=a.so", "=a.so"})
+    CHECK(refused({"--mine", word}, "--mine is"));
+}
+
 TEST_CASE("options: lists with commas, spaces or repeated") {
   for (const Words& words :
        {Words{"--seqlen", "256,512"}, Words{"--seqlen", "256", "512"}, Words{"--seqlen=256,512"},

@@ -197,6 +197,21 @@ def test_planted_mistake_gets_the_verdict_expected(checks, stage):
         assert step not in ("compiles", "counters") and re.search(words, message)
 
 
+def test_own_kernel_takes_part_in_the_comparison(checks, tmp_path):
+    checks.result("skeleton 3")
+    library = checks.folder / "skeleton_3" / "scratch" / "first.so"
+    done = subprocess.run(
+        [str(checks.build.folder / "bin" / "fa2-compare"), "--backend", "sim", "--quiet", "--stages=3,4",
+         "--seqlen=128", "--headdim=64", "--full", f"--mine=3={library}", "--out", str(tmp_path)],
+        check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    records = json.loads((tmp_path / "compare.json").read_text())["records"]
+    assert [record["stage"] for record in records] == [
+        "stage3_fa2_seqpar", "stage3_fa2_seqpar/mine", "stage4_fa2_warps"]
+    own = records[1]
+    assert own["ok"] and own["counters"]["blocks"] < records[0]["counters"]["blocks"]
+
+
 # ---- without a build ----
 
 @pytest.mark.parametrize("stage", STAGES)
