@@ -17,6 +17,7 @@ from fa2course.grading.submissions import Submission
 from fa2course.launcher import stages
 from fa2course.launcher.errors import UserError
 from fa2course.student.check import step_names
+from fa2course.student.compiler import Build
 from test_html_report import Page
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -234,6 +235,15 @@ def test_gradescope_takes_a_bare_kernel(tmp_path):
     assert submissions.find_one(tmp_path, [4])[0].kernel == b"x"
     with pytest.raises(UserError, match="--stages"):
         submissions.find_one(tmp_path, None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives submissions users of their own")
+def test_a_course_that_submissions_cannot_read_is_a_sentence(tmp_path):
+    program = tmp_path / "bin" / "fa2-check"
+    program.parent.mkdir()
+    program.touch(mode=0o700)
+    with pytest.raises(UserError, match="chmod"):
+        one.require_readable(Build(tmp_path))
 
 
 # ---- Hostile submissions -------------------------------------------------------------------------

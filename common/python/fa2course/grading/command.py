@@ -9,6 +9,7 @@ from fa2course.launcher.console import say
 from fa2course.launcher.errors import UserError
 from fa2course.launcher.options import Parser
 from fa2course.launcher.paths import write_whole
+from fa2course.student.check import default_build
 
 from . import grade, gradescope, one, points, report, sandbox, submissions
 
@@ -49,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         engine = remote(options.scheduler)
         protection = ""  # each worker says what it lacks
     else:
+        one.require_readable(default_build())
         engine = grade.local(options.jobs)
     out = options.out.resolve()
     graded = grade.grades(found, settings, options.points, engine, out / "known", protection)

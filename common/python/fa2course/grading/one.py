@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fa2course.launcher import paths
+from fa2course.launcher.errors import UserError
 from fa2course.student import check as checker
 from fa2course.student.compiler import Build
 from fa2course.student.execute import Done, plainly
 
-from .sandbox import Ended, Limits, MiB, Sandbox, remove
+from .sandbox import Ended, Limits, MiB, Sandbox, protection, remove
 
 FORMAT = 1
 MAX_MESSAGE = 2000
@@ -57,9 +58,22 @@ def key_of(stage: int, kernel: bytes, settings: Settings, course: str) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
 
 
+def require_readable(build: Build) -> None:
+    """Where root grades, submissions run as users of their own, who must be able to read the course:
+    else every verdict would be wrong."""
+    if os.geteuid() != 0:
+        return
+    for path in (build.program, paths.ROOT / "common" / "device" / "device.h"):
+        steps = [] if protection().bubblewrap else path.parents  # bubblewrap mounts the path itself
+        if not path.stat().st_mode & 0o004 or any(not step.stat().st_mode & 0o001 for step in steps):
+            raise UserError(f"{path} cannot be read by other users, and submissions run as one: "
+                            f"chmod -R o+rX {paths.ROOT}, and o+x for the folders above it")
+
+
 def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = None) -> dict:
     """The result of fa2course.student.check.check() for this kernel."""
     build = build or checker.default_build()
+    require_readable(build)
     # Not below the home folder or a private TMPDIR: where root grades, the sandbox's user must get in.
     base = "/tmp" if os.access("/tmp", os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="fa2-grade-", dir=base)).resolve()
