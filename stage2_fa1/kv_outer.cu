@@ -8,9 +8,8 @@
 //       store O_i, m_i, l_i
 //
 // K and V are read once per head, but every pair of tiles reads Q, and reads and writes O, in fp32:
-// 10 Br d bytes in place of the 4 Bc d of K and V, and most of them new to the caches. Stage 2 turns
-// the loops around: O stays in registers, and each q tile is on its own, which is what lets stage 3
-// give it a block.
+// 10 Br d bytes in place of the 4 Bc d of K and V. Stage 2 turns the loops around: O stays in
+// registers, and each q tile is on its own, which is what lets stage 3 give it a block.
 //
 // Look at: global bytes, of more than two tiles of K; stores among them.
 #define stage2_fa1 stage2_under_kv_outer  // the stage's layout, tiles and exchange of partial O
