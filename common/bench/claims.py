@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Decides each claim of the course's sources from the committed measurements, and writes
-notes/claims.md. `python common/bench/claims.py [--check]`: --check only compares.
+notes/claims.md. `python common/bench/claims.py [--check | --count]`: --check only compares; --count
+lets the simulator count today's kernels first (notes/claims_counters.json; that needs a build).
 
 A claim about numbers is decided by a function of the evidence, so that its verdict cannot go stale;
 one about texts or code by the line it cites (./fa2 notes notes/claims.md checks those of this
-repository). Needs NumPy and a build (the simulator counts some of it), no GPU.
+repository). Needs no GPU.
 """
 
 import functools
@@ -67,20 +68,13 @@ class Evidence:
     def row(self, backend: str, seqlen: int, headdim: int, causal: bool = False, **wanted):
         return self.rows(backend, seqlen=seqlen, headdim=headdim, causal=causal, **wanted)[0]
 
-    @functools.cache  # noqa: B019
-    def counters(
-        self, stage: int, variant: str = "", N: int = 256, heads: int = 1
-    ) -> dict[str, int]:
-        """The simulator's, with one tile for all stages (64 x 128), d 64, full."""
-        import numpy as np
+    @functools.cached_property
+    def counted(self) -> dict[str, dict[str, int]]:
+        return json.loads((NOTES / "claims_counters.json").read_text())
 
-        from fa2course import attention
-
-        rng = np.random.default_rng(0)
-        q, k, v = (rng.standard_normal((1, heads, N, 64)).astype(np.float16) for _ in "qkv")
-        found: dict[str, int] = {}
-        attention(q, k, v, stage=stage, variant=variant, tiles="same", counters=found)
-        return found
+    def counters(self, stage: int, variant: str = "", N: int = 256) -> dict[str, int]:
+        """The simulator's, of one head, with one tile for all stages, d 64, full."""
+        return self.counted[key_of(stage, variant, N)]
 
     def parent(self, stage: int, headdim: int, batch: int, heads: int) -> float:
         """Speedup over the stage before, N 2048, one tile for all."""
@@ -92,6 +86,30 @@ class Evidence:
         rows = [self.row(f"stage{n}", 2048, headdim, batch=batch, heads=heads, tiles="same")
                 for n in (slow, fast)]  # fmt: skip
         return rows[0].ms / rows[1].ms
+
+
+COUNTED = [(n, v, N) for n, v in ((2, ""), (3, ""), (4, ""), (5, ""), (6, "paper"), (6, "lazy"))
+           for N in (256, 512, 1024) if N < 1024 or n in (2, 3)]  # fmt: skip
+
+
+def key_of(stage: int, variant: str, N: int) -> str:
+    return f"stage{stage}{'_' * bool(variant)}{variant} N{N}"
+
+
+def simulate() -> dict[str, dict[str, int]]:
+    """What today's kernels count."""
+    import numpy as np
+
+    from fa2course import attention
+
+    counted = {}
+    for stage, variant, N in COUNTED:
+        rng = np.random.default_rng(0)
+        q, k, v = (rng.standard_normal((1, 1, N, 64)).astype(np.float16) for _ in "qkv")
+        found: dict[str, int] = {}
+        attention(q, k, v, stage=stage, variant=variant, tiles="same", counters=found)
+        counted[key_of(stage, variant, N)] = found
+    return counted
 
 
 def spread(values) -> str:
@@ -295,7 +313,7 @@ def occupancy(e):
 
 
 def eight_to_128(e):
-    blocks = [e.counters(n, N=1024, heads=8)["blocks"] for n in (2, 3)]
+    blocks = [8 * e.counters(n, N=1024)["blocks"] for n in (2, 3)]  # counters add over heads
     return judged(
         blocks == [8, 128],
         f"stage 2 -> 3 at B1 H8 N1024: {blocks[0]} -> {blocks[1]} blocks of 64 rows (the simulator "
@@ -627,21 +645,31 @@ def markdown(e: Evidence) -> str:
     return "\n".join([*lines, "", f"Of {sum(tally.values())}: {counts}.", *body]) + "\n"
 
 
-def main(words: list[str]) -> int:
-    target = NOTES / "claims.md"
-    text = markdown(Evidence())
-    if words == ["--check"]:
-        if target.exists() and target.read_text() == text:
-            print("notes/claims.md is what the measurements say")
-            return 0
-        print("fa2 claims: notes/claims.md differs from what the measurements say; write it again: "
-              "python common/bench/claims.py", file=sys.stderr)  # fmt: skip
-        return 1
+def write(target: Path, text: str) -> None:
     temporary = target.with_name(f".{target.name}.tmp")
     temporary.write_text(text)
     temporary.replace(target)
     print(f"Written: {target}")
-    return 0
+
+
+def main(words: list[str]) -> int:
+    target = NOTES / "claims.md"
+    if words == ["--count"]:
+        write(NOTES / "claims_counters.json", json.dumps(simulate(), indent=0) + "\n")
+        words = []
+    text = markdown(Evidence())
+    if not words:
+        write(target, text)
+        return 0
+    if words != ["--check"]:
+        print(__doc__, file=sys.stderr)
+        return 2
+    if target.exists() and target.read_text() == text:
+        print("notes/claims.md is what the measurements say")
+        return 0
+    print("fa2 claims: notes/claims.md differs from what the measurements say; write it again: "
+          "python common/bench/claims.py", file=sys.stderr)  # fmt: skip
+    return 1
 
 
 if __name__ == "__main__":
