@@ -42,3 +42,11 @@ def test_the_gap_is_the_recorded_one():
     expected = (f"takes {record['time_ms']:.3g} ms. That is 65,536 pairs over 132 SMs, 496.5 for each, and "
                 f"{per_pair:.2f} µs for one: at most {per_pair * 1980:,.0f} clocks")
     assert expected in text, f"lecture 9 should say: {expected}"
+
+
+def test_the_profiles_are_the_committed_ones():
+    text = " ".join(LECTURE.read_text().split())
+    for name, sentence in (("", "are active in {}% of the cycles"), ("_official", "in [{}%](")):
+        profile = (ROOT / "notes" / f"fa2_ncu_4096_d128{name}.md").read_text()
+        active = re.search(r"^\| tensor pipe active \| ([\d.]+)%", profile, re.MULTILINE).group(1)
+        assert sentence.format(active) in text, f"lecture 9 should say {active}%"
