@@ -246,6 +246,7 @@ def blocks_of(launch: Launch, kernel: Kernel, shape: Shape, work: Work, constant
 class LaunchPrediction:
     launch: Launch
     work: Work
+    registers: int | None  # per thread; None: not in the report, so not a limit here
     places: Places
     schedule: Schedule
     blocks: int
@@ -292,11 +293,12 @@ def predict(gpu: Gpu, constants: Constants, registers: dict[str, int], kernel: K
     parts = []
     for launch in launches:
         work = work_of(gpu, launch)
-        fit = places(gpu, launch.threads, launch.shared_bytes, registers.get(launch.kernel))
+        known = registers.get(launch.kernel)
+        fit = places(gpu, launch.threads, launch.shared_bytes, known)
         plan = schedule(blocks_of(launch, kernel, shape, work, constants), gpu.sms, fit.per_sm)
         bandwidth = gpu.figures.dram_gbs * 1e9 * constants.memory
         dram = dram_bytes(launch, shape, kernel) / bandwidth
         seconds = max(plan.cycles / gpu.hz, dram) + START_FILLS * constants.fill / gpu.hz
-        parts.append(LaunchPrediction(launch, work, fit, plan, launch.counters["blocks"], seconds,
-                                      dram))
+        parts.append(LaunchPrediction(launch, work, known, fit, plan, launch.counters["blocks"],
+                                      seconds, dram))
     return Prediction(kernel, shape, parts)

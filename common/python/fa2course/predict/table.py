@@ -120,6 +120,8 @@ def bottleneck(gpu: model.Gpu, use: model.Constants, p: model.Prediction) -> str
                       "tensor": "tensor cores", "exp": "exponentials", "fp32": "fp32"}[most])
     if main.schedule.tail > 0.15 and not main.schedule.idle_sms:
         words.append(f"the tail: {100 * main.schedule.tail:.0f}%")
+    if main.registers is None:
+        words.append("its registers are not known")
     return "; ".join(words)
 
 

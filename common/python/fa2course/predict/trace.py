@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from . import counts, model, registers, table, timeline
+from . import counts, model, table, timeline
 from .counts import Kernel, Shape
 
 COLORS = {timeline.COPY: "#b8b8b8", timeline.QK: "#1f77b4", timeline.SOFTMAX: "#2ca02c",
@@ -49,15 +49,12 @@ def make(program: Path, arguments: list[str], key_tiles: int) -> list[Picture]:
                     r.shape.d, False) for k, (_, r) in zip(kernels, first)]
     results = counts.run_jobs(program, gpu.key, [counts.job(k, s, steps=True)
                                                  for k, s in zip(kernels, shapes)])
-    report, pictures = registers.load(), []
+    pictures = []
     for kernel, shape, result, (_, row) in zip(kernels, shapes, results, first):
         counts.launches(result)  # raises what the job was refused for
         launch = row.prediction.main
-        known = registers.registers(report, kernel.stage, gpu.cc)
-        fit = model.places(gpu, launch.launch.threads, launch.launch.shared_bytes,
-                           known.get(launch.launch.kernel))
         run = model.schedule(model.blocks_of(launch.launch, kernel, row.shape, launch.work, use),
-                             gpu.sms, fit.per_sm, spans=True)
+                             gpu.sms, launch.places.per_sm, spans=True)
         pictures.append(Picture(gpu, kernel, row.label, shape,
                                 timeline.block(gpu, use, result["steps"]), row, launch,
                                 sorted(run.spans)))
