@@ -246,6 +246,15 @@ def test_a_course_that_submissions_cannot_read_is_a_sentence(tmp_path):
         one.require_readable(Build(tmp_path))
 
 
+def test_what_a_killed_grader_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(one, "base", lambda: str(tmp_path))
+    for name in (f"{one.PREFIX}{os.getpid()}-a", f"{one.PREFIX}99999999-b", "other-1-c"):
+        (tmp_path / name / "scratch").mkdir(parents=True)
+    one.sweep()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{one.PREFIX}{os.getpid()}-a",
+                                                               "other-1-c"]
+
+
 # ---- Hostile submissions -------------------------------------------------------------------------
 
 FRAME = """

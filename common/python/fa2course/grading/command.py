@@ -40,6 +40,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> int:
     settings = one.Settings(options.compile_seconds, options.run_seconds, options.memory)
+    one.sweep()
     protection = sandbox.protection().missing
     if protection:
         say(protection)

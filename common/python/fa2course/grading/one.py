@@ -21,6 +21,7 @@ from .sandbox import Ended, Limits, MiB, Sandbox, protection, remove
 
 FORMAT = 1
 MAX_MESSAGE = 2000
+PREFIX = "fa2-grade-"
 SEEN_BY_COMPILER = ("common/device", "common/sim", "common/harness")
 
 
@@ -74,9 +75,7 @@ def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = N
     """The result of fa2course.student.check.check() for this kernel."""
     build = build or checker.default_build()
     require_readable(build)
-    # Not below the home folder or a private TMPDIR: where root grades, the sandbox's user must get in.
-    base = "/tmp" if os.access("/tmp", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="fa2-grade-", dir=base)).resolve()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base())).resolve()
     try:
         folder.chmod(0o755)
         path = folder / f"stage{stage}" / "kernel.cu"
@@ -96,6 +95,21 @@ def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = N
         return tidy(result, folder)
     finally:
         remove(folder)
+
+
+def base() -> str:
+    """Where the folders of gradings lie: not below the home folder or a private TMPDIR, for where root
+    grades, the sandbox's user must get in."""
+    return "/tmp" if os.access("/tmp", os.W_OK) else tempfile.gettempdir()
+
+
+def sweep() -> None:
+    """Removes what graders left that were killed."""
+    for folder in Path(base()).glob(f"{PREFIX}*-*"):
+        process = folder.name.removeprefix(PREFIX).split("-")[0]
+        mine = folder.stat().st_uid == os.geteuid()
+        if mine and process.isdigit() and not Path(f"/proc/{process}").exists():
+            remove(folder)
 
 
 EXHAUSTED = {12, 23, 24, 28, 122}  # ENOMEM, ENFILE, EMFILE, ENOSPC, EDQUOT: the machine's fault
