@@ -22,7 +22,7 @@ DEFAULT_PROBLEM = "causal h=2 q=150 k=270"  # ragged against every tile, and sev
 COUNTERS_TEST = "*counts what its algorithm says"
 MARKER = re.compile(r"^\s*// \[(end of )?change\]\n", re.MULTILINE)
 DISPATCH = "common/device/dispatch.h"
-TIMEOUT = 120  # seconds of a compilation or a run
+TIMEOUT = 300  # seconds of a compilation or a run
 
 # Keeps dispatch() from compiling what no mutant runs: bf16, and the later rows of the tile table.
 FEWER_INSTANCES = (
@@ -235,10 +235,10 @@ class Bench:
                    row: str = "", tile: str = "first", counters: bool = True) -> Result:
         """Compiles the stage with these files, runs the problems and then, if all is right, the
         stage's own test of its counters."""
-        library, complaint = self.compile(stage, label, files, 99 if tile == "ring" else 2)
-        if complaint:
-            return Result("does not compile", complaint)
         try:
+            library, complaint = self.compile(stage, label, files, 99 if tile == "ring" else 2)
+            if complaint:
+                return Result("does not compile", complaint)
             done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, *problems], library)
             kind, _, details = done.stdout.partition("\n")
             if done.returncode not in (0, 1):
