@@ -174,7 +174,8 @@ def show(report: Path) -> int:
         os.environ["PYTHONPATH"] = f"{os.environ.get('PYTHONPATH', '')}:{readers[-1]}"
     with lock.exclusive():
         python = venv.ensure_or_system(["profile", "report"], ["ncu_report", "numpy"])
-        if report.with_suffix(".json").exists():
+        about = paths.read_or(report.with_suffix(".json"))
+        if '"stage' in about and '"counters"' not in about:  # still to be counted
             build.ensure_built("sim", ["fa2course", "fa2-counts"])
     script = paths.ROOT / "common" / "bench" / "show_profile.py"
     return process.run_foreground([str(python), str(script), str(report)])
