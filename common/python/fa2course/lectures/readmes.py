@@ -1,5 +1,9 @@
 """The numbers in each stage's README: counters before and after, H200 times before and after."""
+import csv
+
 from . import counts
+
+SWEEP = counts.paths.ROOT / "notes" / "fa2_sweep.csv"
 
 SHAPE = "--batch 1 --heads 2 --seqlen 512 --headdim 64 --full"
 SHAPE_LABEL = "B1 H2 N512 d64 full, fp16"
@@ -31,11 +35,13 @@ class Wrong(Exception):
 
 
 def numbers(words: str) -> str:
-    """The tables of "N", or of "N times" the second one."""
+    """The tables of "N", of "N times" the second one, of "N heads" the gain over batch x heads."""
     number, _, only = words.partition(" ")
     stages = [stage for stage in PARENT if stage[0] == number]
-    if not stages or only not in ("", "times"):
-        raise Wrong("say a stage and, for its times alone, \"times\"")
+    if not stages or only not in ("", "times", "heads"):
+        raise Wrong("say a stage and, for one table alone, \"times\" or \"heads\"")
+    if only == "heads":
+        return heads_table(int(number))
     return "\n\n".join(([] if only else [counter_table(stages)]) + [time_table(stages)])
 
 
@@ -83,6 +89,25 @@ def time_table(stages: list[str]) -> str:
     e = environment
     return (f"Recorded on an {e['gpu']} (driver {e['driver']}, CUDA {e['cuda']}, commit {e['commit']}), "
             f"fp16, tiles `same`:\n\n{head}\n" + "\n".join(rows))
+
+
+def heads_table(number: int) -> str:
+    """How much a stage gains on its parent, over batch x heads at one N: from the sweep."""
+    if not SWEEP.exists():
+        raise Wrong(f"{SWEEP.name} is missing (./fa2 sweep on a GPU makes it)")
+    with SWEEP.open() as file:
+        rows = [row for row in csv.DictReader(file)
+                if row["tiles"] == "same" and row["seqlen"] == "2048" and row["causal"] == "0"]
+    gains: dict[int, dict[str, float]] = {}
+    for row in rows:
+        before, after = (float(row[f"stage{n}_ms"]) for n in (number - 1, number))
+        heads = int(row["batch"]) * int(row["heads"])
+        gains.setdefault(heads, {})[row["headdim"]] = before / after
+    lines = [f"Speedup of stage {number} over stage {number - 1} at N 2048, full, fp16, tiles `same` "
+             "(notes/fa2_sweep.csv):", "", "| batch × heads | d 64 | d 128 |", "|---|---|---|"]
+    lines += [f"| {heads} | {gains[heads]['64']:.2f}x | {gains[heads]['128']:.2f}x |"
+              for heads in sorted(gains)]
+    return "\n".join(lines)
 
 
 def milliseconds(record: dict) -> str:
