@@ -1,6 +1,9 @@
-"""./fa2 diff N --check finds what differs outside the marked change."""
+"""Each stage changes only what it marks as its change, and not much."""
+import statistics
+
 import pytest
 
+from fa2course.launcher import stages
 from fa2course.launcher.commands import diff
 from fa2course.launcher.errors import UserError
 
@@ -44,3 +47,22 @@ def test_unmarked_changes_are_named(child, says):
 def test_marks_come_in_pairs(text, says):
     with pytest.raises(UserError, match=says):
         diff.read("4/kernel.cu", text)
+
+
+CHANGES = list(zip(stages.names()[1:], stages.names()[2:]))
+# Live from the first mark in any stage on.
+marked = pytest.mark.skipif(not any(diff.kernel(after).regions for _, after in CHANGES),
+                            reason="no kernel.cu marks its change")
+
+
+@marked
+@pytest.mark.parametrize("before, after", CHANGES)
+def test_the_change_is_the_only_change(before, after):
+    assert diff.out_of_place(diff.kernel(before), diff.kernel(after)) == []
+
+
+@marked
+def test_changes_are_small():
+    sizes = [sum(diff.counts(diff.kernel(before), diff.kernel(after))) for before, after in CHANGES]
+    assert max(sizes) <= 120, sizes
+    assert statistics.median(sizes) <= 60, sizes
