@@ -89,5 +89,6 @@ def on_worker(arguments: list[str], backend: str) -> dict:
         ended = subprocess.run([str(folder / "bin" / "fa2-compare"), *arguments, "--quiet", "--out", out],
                                env=process.environment(), text=True, capture_output=True, check=False)
         if ended.returncode not in (0, 1):
-            raise RuntimeError((ended.stderr.strip().splitlines() or ["fa2-compare failed"])[-1])
+            said = ended.stderr.strip().splitlines()
+            raise RuntimeError(said[-1] if said else f"fa2-compare ended with {ended.returncode}")
         return json.loads((Path(out) / "compare.json").read_text())

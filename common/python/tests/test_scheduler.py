@@ -25,20 +25,29 @@ class Cluster:
     """A scheduler and workers, each a process as on machines of their own."""
 
     def __init__(self, folder: Path, workers: int):
-        self.folder = folder
+        self.folder, self.workers = folder, []
         self.env = os.environ | {"PYTHONPATH": f"{ROOT / 'common/python'}:{ROOT / 'common/python/tests'}"}
         file = folder / "scheduler.json"
         self.scheduler = self.start("dask_scheduler", "--host", "127.0.0.1", "--port", "0",
-                                    "--no-dashboard", "--scheduler-file", str(file))
+                                    "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+                                    "--scheduler-file", str(file))
+        try:
+            self.begin(file, workers)
+        except BaseException:
+            self.stop()
+            raise
+
+    def begin(self, file: Path, workers: int) -> None:
         deadline = time.monotonic() + 60
         while not file.exists() or not file.read_text().rstrip().endswith("}"):
             assert time.monotonic() < deadline and self.scheduler.poll() is None
             time.sleep(0.05)
         self.address = json.loads(file.read_text())["address"]
-        self.workers = [self.start(
-            "dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", "--host",
-            "127.0.0.1", "--name", f"w{n}", "--resources", "fa2-simulator=1", "--local-directory",
-            str(folder / f"w{n}")) for n in range(workers)]
+        for n in range(workers):
+            self.workers.append(self.start(
+                "dask_worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard",
+                "--host", "127.0.0.1", "--name", f"w{n}", "--resources", "fa2-simulator=1",
+                "--local-directory", str(self.folder / f"w{n}")))
         if workers:
             with distributed.Client(self.address, set_as_default=False) as client:
                 client.wait_for_workers(workers, timeout=90)

@@ -55,7 +55,7 @@ def run(arguments: list[str]) -> int:
     if options.serve:
         return process.run_foreground([python, "-m", "distributed.cli.dask_scheduler",
                                        "--host", options.host, "--port", str(options.port),
-                                       "--no-dashboard"])
+                                       "--no-dashboard", "--dashboard-address", "127.0.0.1:0"])
     found = gpu.look()
     build.ensure_built("sim", ["fa2-check", "fa2-compare"])
     if found.usable:
