@@ -315,12 +315,14 @@ def a_class(tmp_path_factory):
     if "asan" in Path(build).name:
         pytest.skip("AddressSanitizer needs more address space than the sandbox gives")
     students, out = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("grades")
-    hand_in(students, "honest", solution(4))
+    honest = solution(4)
+    hand_in(students, "honest", honest)
     for name in HOSTILE:
         hand_in(students, name, hostile(name, students))
     options = command.parse([str(students), "--out", str(out), "--run-seconds", "15", "--memory", "1024",
                              "--compile-seconds", "100", "--jobs", "2"])
     assert command.run(options) == 0
+    assert (students / "honest" / "stage4" / "kernel.cu").read_text() == honest
     graded = json.loads((out / "grades.json").read_text())
     return {s["name"]: s["stages"][0] for s in graded["students"]}, options
 
@@ -333,7 +335,6 @@ def test_hostile_submissions_spoil_nothing(a_class):
         assert entry["state"] == "graded" and not entry["solved"], name
         assert entry["points"] <= 1 and entry["first_failure"], name
     assert sorted(p.name for p in options.folder.iterdir()) == sorted([*HOSTILE, "honest"])
-    assert (options.folder / "honest" / "stage4" / "kernel.cu").read_text() == solution(4)
     assert (ROOT / "LICENSE").is_file()
     assert sandbox._marked("no such token", None) == []
 
