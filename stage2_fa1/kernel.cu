@@ -121,7 +121,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
-    if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
+    const int first_row = recomputed(i) * Br;
+    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
+      mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
     const auto partial = [&](int r) {
       return (S_row0 + row_of(r)) * 4 * warps + warp_id() * 4 + lane_id() % 4;

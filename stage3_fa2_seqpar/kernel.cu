@@ -109,7 +109,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
-    if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
+    const int first_row = recomputed(i) * Br;
+    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
+      mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
     const auto partial = [&](int r) {
       return (S_row0 + row_of(r)) * 4 * warps + warp_id() * 4 + lane_id() % 4;
@@ -174,10 +176,11 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     kv.release_V(j);
   }
 
-  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
-  store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  if (owner && i * Br + owned < p.Nq)
-    out.LSE[i * Br + owned] =
+  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
+  const Head<T> out(p, x, q.bh);
+  store_O(O, p, out, q.i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
+  if (owner && q.i * Br + owned < p.Nq)
+    out.LSE[q.i * Br + owned] =
         natural_log_sum(reg<stat_tag>(m_smem[owned]), reg<stat_tag>(l_smem[owned]));
 }
 
@@ -185,8 +188,7 @@ template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x) {
   const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  // The heads are fastest, and the last (longest) q tile first. Runs once: as a loop, the compiler
-  // keeps no address in local memory on sm_80.
+  // As query_tile() says. Runs once: as a loop, nothing spills on sm_80.
   for (int rank = blockIdx.x / BH; rank < Tr; rank += Tr)
     attend<T, row>(p, x, blockIdx.x % BH, Tr - 1 - rank);
 }

@@ -19,12 +19,13 @@ struct Layout {
       : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
 };
 
-constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
+  return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
+}
 constexpr TileRow tiles[] = {
-    row(TileMode::same, 64, {64, 128, 4, 1}),
-    row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),
-    row(TileMode::tuned, 128, {64, 128, 4, 1}),
+    row(TileMode::same, 64, {64, 128, 4, 1}),   row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::same_b, 64, {128, 64, 4, 2}), row(TileMode::tuned, 64, {128, 64, 4, 2}, 1.5f),
+    row(TileMode::tuned, 64, {64, 128, 4, 1}),  row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
 /// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
@@ -54,7 +55,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
-    if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
+    const int first_row = recomputed(i) * Br;
+    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
+      mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
     kv.release_K(j);
 
@@ -93,17 +96,17 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     kv.release_V(j);
   }
 
-  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
-  store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  store_LSE(p, out, i * Br + O_row0, m, l);
+  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
+  const Head<T> out(p, x, q.bh);
+  store_O(O, p, out, q.i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
+  store_LSE(p, out, q.i * Br + O_row0, m, l);
 }
 
 template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x) {
-  const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  const int rank = blockIdx.x / BH;  // the heads are fastest, and the last (longest) q tile first
-  attend<T, row>(p, x, blockIdx.x % BH, Tr - 1 - rank);
+  const QueryTile q = query_tile(p, tiles[row].tile.Br, blockIdx.x);
+  attend<T, row>(p, x, q.bh, q.i);
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {

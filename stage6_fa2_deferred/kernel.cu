@@ -27,8 +27,14 @@ constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0)
   return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
 }
 constexpr TileRow tiles[] = {
-    row(TileMode::same, 64, {64, 128, 4, 1}),        row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::tuned, 64, {128, 64, 4, 2}, 1.5f), row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::same_b, 64, {128, 64, 4, 2}),
+    row(TileMode::tuned, 64, {256, 128, 8, 4}, 0.9f),
+    row(TileMode::tuned, 64, {128, 64, 4, 4}, 1.5f),
+    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 128, {256, 64, 8, 4}, 0.9f),
+    row(TileMode::tuned, 128, {128, 32, 4, 4}, 1.5f),
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
@@ -61,7 +67,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
-    if (j >= tiles_of_K.first_mask) mask(S, p, i * Br + S_row0, j * Bc + S_col0);
+    const int first_row = recomputed(i) * Br;
+    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
+      mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
     kv.release_K(j);
 
@@ -91,18 +99,20 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
     kv.release_V(j);
   }
 
-  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
+  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
+  const Head<T> out(p, x, q.bh);
   UNROLL for (int r = 0; r < S_rows / 8; ++r) l[r] = quad_sum(l[r]);
-  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
-  store_LSE(p, out, i * Br + O_row0, m, l);
+  store_O(O, p, out, q.i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
+  store_LSE(p, out, q.i * Br + O_row0, m, l);
 }
 
 template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x, float threshold) {
-  const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  const int rank = blockIdx.x / BH;  // the heads are fastest, and the last (longest) q tile first
-  attend<T, row>(p, x, threshold, blockIdx.x % BH, Tr - 1 - rank);
+  if constexpr (tiles[row].smem_bytes <= shared_limit) {  // else this GPU never runs it
+    const QueryTile q = query_tile(p, tiles[row].tile.Br, blockIdx.x);
+    attend<T, row>(p, x, threshold, q.bh, q.i);
+  }
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream, float threshold) {

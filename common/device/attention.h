@@ -27,6 +27,18 @@ __device__ __forceinline__ KeyTiles key_tiles(const Problem& p, int first, int B
   return {ceil_div(visible_keys(p, last), Bc), visible_keys(p, first) / Bc};
 }
 
+/// What a block works on: q tile i of the (batch, query head) bh.
+struct QueryTile {
+  int bh, i;
+};
+
+/// The work of block `block`, of B * H * ceil(Nq / Br). The heads are fastest, and the last q tile
+/// comes first: under a causal mask it sees the most keys, and heavy blocks should start first.
+__device__ __forceinline__ QueryTile query_tile(const Problem& p, int Br, int block) {
+  const int BH = p.batch * p.heads_q;
+  return {block % BH, ceil_div(p.Nq, Br) - 1 - block / BH};
+}
+
 /// One (batch, query head): where its rows begin.
 template <class T>
 struct Head {
@@ -55,8 +67,9 @@ template <int M16, int N8>
 __device__ __forceinline__ void mask(Fragment<S_tag, M16, N8>& S, const Problem& p, int first_row,
                                      int first_key) {
   const int diagonal = p.causal ? p.Nk - p.Nq : p.Nk;  // row i sees the keys j <= i + diagonal
+  const int lane = recomputed(threadIdx.x) % 32;       // few tiles need it: not worth a register
   UNROLL for (int r = 0; r < S.rows; ++r) UNROLL for (int c = 0; c < S.cols; ++c) {
-    const int i = first_row + row_of(r), j = first_key + col_of(c);
+    const int i = first_row + row_of(r, lane), j = first_key + col_of(c, lane);
     if (j >= p.Nk || j > i + diagonal) S(r, c) = -INFINITY;
   }
 }

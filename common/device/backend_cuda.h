@@ -56,6 +56,9 @@ struct sptr {
   __device__ sptr operator+(int i) const {
     return {address + i * static_cast<uint32_t>(sizeof(T))};
   }
+  __device__ sptr operator^(int i) const {  // flips bits of the address: for swizzles
+    return {address ^ i * static_cast<uint32_t>(sizeof(T))};
+  }
 };
 
 /// What an array in shared memory is for; the simulator counts its traffic by it.
@@ -69,6 +72,15 @@ __device__ __forceinline__ sptr<T> dyn_smem(int byte_offset, int /*count*/, Use,
   extern __shared__ __align__(128) unsigned char fa2_shared[];
   return {static_cast<uint32_t>(__cvta_generic_to_shared(fa2_shared)) + byte_offset};
 }
+
+/// The most shared memory, in bytes, that a block may have on the architecture compiled for.
+#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
+constexpr int shared_limit = 227 * 1024;
+#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
+constexpr int shared_limit = 163 * 1024;
+#else
+constexpr int shared_limit = 99 * 1024;
+#endif
 
 // 16 bytes of shared memory moved as one access.
 struct alignas(16) float4_t {
@@ -192,9 +204,14 @@ __device__ __forceinline__ void mbarrier_wait(sptr<uint64_t> bar, int parity) {
 
 /// `value`, which the compiler may not carry in a register from one loop iteration to the next: for
 /// addresses that are cheaper to compute again than to keep where registers are scarce.
-__device__ __forceinline__ int recomputed(int value) {
+template <class Int>
+__device__ __forceinline__ Int recomputed(Int value) {
   asm volatile("" : "+r"(value));
   return value;
+}
+template <class T>
+__device__ __forceinline__ sptr<T> recomputed(sptr<T> pointer) {
+  return {recomputed(pointer.address)};
 }
 
 // ---- Arithmetic --------------------------------------------------------------------------------

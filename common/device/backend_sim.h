@@ -77,6 +77,10 @@ sptr<T> dyn_smem(int byte_offset, int count, Use use, const char* name, Site sit
   return {array.begin, lane.machine->declare_array(lane, array, site)};
 }
 
+/// The most shared memory of a block that code is compiled for; what the modelled GPU has is checked
+/// at the launch.
+constexpr int shared_limit = 227 * 1024;
+
 // 16 bytes of shared memory moved as one access.
 struct alignas(16) float4_t {
   float x, y, z, w;
@@ -178,7 +182,10 @@ inline void mbarrier_wait(sptr<uint64_t> bar, int parity, Site site = Site::here
 }
 
 /// `value`; on the GPU the compiler may not keep it in a register over a loop.
-inline int recomputed(int value) { return value; }
+template <class Value>
+inline Value recomputed(Value value) {
+  return value;
+}
 
 // ---- Arithmetic ---------------------------------------------------------------------------------
 

@@ -28,8 +28,12 @@ struct Fragment {
 
 __device__ __forceinline__ int lane_id() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ __forceinline__ int warp_id() { return static_cast<int>(threadIdx.x) / 32; }
-__device__ __forceinline__ int row_of(int r) { return r / 2 * 16 + r % 2 * 8 + lane_id() / 4; }
-__device__ __forceinline__ int col_of(int c) { return c / 2 * 8 + lane_id() % 4 * 2 + c % 2; }
+__device__ __forceinline__ int row_of(int r, int lane = lane_id()) {
+  return r / 2 * 16 + r % 2 * 8 + lane / 4;
+}
+__device__ __forceinline__ int col_of(int c, int lane = lane_id()) {
+  return c / 2 * 8 + lane % 4 * 2 + c % 2;
+}
 
 /// A (16 M16) x (16 K16) matrix in 16 bits, as the left operand of mma.
 template <int M16, int K16>

@@ -7,8 +7,10 @@
 //
 // Depth 1 is the official code's: one buffer for K, one for V; V_j loads under Q K_j^T, and K_{j+1}
 // loads under the softmax and P V_j. From depth 2 on there is a ring of `depth` buffers, each for
-// one K and one V tile, ordered by mbarriers instead of block barriers: K_{j+depth-1} and
-// V_{j+depth-1} load from after Q K_j^T on, and warps may drift apart by a tile.
+// one K and one V tile, ordered by mbarriers instead of block barriers: after Q K_j^T the pair
+// j + ahead begins to load. From depth 3 on one buffer more than that is left, so the load never
+// waits for a warp that is less than a tile behind, and the warps drift apart: while one computes
+// its softmax, another has the tensor cores.
 #include "common/device/attention.h"
 
 namespace fa2::inline FA2_BACKEND {
@@ -22,6 +24,7 @@ template <class T, int d, int Bc, int warps, int depth>
 class KvPipeline {
   static constexpr int threads = 32 * warps, tile_bytes = Bc * d * 2;
   static constexpr bool ring = depth > 1;
+  static constexpr int ahead = depth > 2 ? depth - 2 : 1;
 
  public:
   __device__ __forceinline__ KvPipeline(const Problem& p, const Head<T>& head, int smem, int count)
@@ -40,7 +43,7 @@ class KvPipeline {
   /// K_0.
   __device__ __forceinline__ void start() {
     if constexpr (ring)
-      for (int j = 0; j < depth - 1; ++j) load_pair(j);
+      for (int j = 0; j < ahead; ++j) load_pair(j);
     else
       load_K(0);
     if (count_ == 0) {  // no key is visible: nothing else will wait for Q
@@ -64,7 +67,7 @@ class KvPipeline {
   /// This warp is done with K_j.
   __device__ __forceinline__ void release_K(int j) {
     if constexpr (ring) {
-      load_pair(j + depth - 1);
+      load_pair(j + ahead);
     } else {
       block_barrier();  // every warp is done with K_j: its buffer may be overwritten
       load_K(j + 1);
@@ -89,11 +92,17 @@ class KvPipeline {
   }
 
  private:
+  __device__ __forceinline__ int start_of(int tile) const {
+    const int start = smem_ + tile * tile_bytes;
+    if constexpr (ring) return start;
+    // At depth 1 a tile's addresses are the same in each step, and too many to keep in registers.
+    return recomputed(start);
+  }
   __device__ __forceinline__ SmemTile<T, d> K_tile(int j) const {
-    return smem_tile<T, d>(smem_ + 2 * (j % depth) * tile_bytes, Bc, "K_smem");
+    return smem_tile<T, d>(start_of(2 * (j % depth)), Bc, "K_smem");
   }
   __device__ __forceinline__ SmemTile<T, d> V_tile(int j) const {
-    return smem_tile<T, d>(smem_ + (2 * (j % depth) + 1) * tile_bytes, Bc, "V_smem");
+    return smem_tile<T, d>(start_of(2 * (j % depth) + 1), Bc, "V_smem");
   }
   __device__ __forceinline__ sptr<uint64_t> full(int slot) const {
     return dyn_smem<uint64_t>(smem_ + 2 * depth * tile_bytes, 2 * depth, Use::barriers,

@@ -45,8 +45,9 @@ struct Tile {
 enum class TileMode : int { same = 0, same_b = 1, tuned = 2 };
 
 /// One row of a stage's tile table. The first row of the wanted mode is taken whose head dim
-/// matches, whose shared memory fits the GPU, and whose grid has at least `min_waves` blocks per
-/// SM; failing the last condition, the last row that fits. A kernel depends on d and the tile alone,
+/// matches, whose shared memory fits the GPU, and whose grid has at least `min_blocks_per_sm` blocks
+/// per SM (a causal mask leaves half the work: it counts as half the blocks); failing the last
+/// condition, the last row that fits. A kernel depends on d and the tile alone,
 /// not on the mode: the tests run each tile once.
 struct TileRow {
   TileMode mode;

@@ -28,7 +28,8 @@ __device__ __forceinline__ void load_tile(SmemTile<T, width> tile, gptr<const T>
                                           int64_t row_stride, int valid_rows) {
   constexpr int chunks = width / 8, rows_per_pass = threads / chunks;
   static_assert(rows % rows_per_pass == 0 && rows_per_pass % 8 == 0);
-  const int thread = recomputed(threadIdx.x), row = thread / chunks, c = thread % chunks;
+  const unsigned thread = recomputed(threadIdx.x);
+  const int row = thread / chunks, c = thread % chunks;
   const sptr<T> to = tile.chunk(row, c);  // the swizzle repeats every 8 rows
   gptr<const T> source = from + (row * row_stride + c * 8);
   UNROLL for (int r = 0; r < rows; r += rows_per_pass) {
@@ -38,19 +39,20 @@ __device__ __forceinline__ void load_tile(SmemTile<T, width> tile, gptr<const T>
 }
 
 /// Where this lane's ldmatrix rows lie: `at(r, k)` is its row of the 16 x 16 block r, k, whose
-/// chunks are 2k and 2k + 1. Only the low three bits of a chunk are swizzled, and 2k has no lowest
-/// bit: so each address is a constant plus one of four XORs.
+/// chunks are 2k and 2k + 1. The swizzle touches only the low three bits of a chunk, and a row
+/// begins at a multiple of eight chunks: so one address serves them all, by XOR and a constant.
 template <class T, int width>
 struct LaneRows {
-  sptr<T> row;
-  int lane_chunk;
+  sptr<T> first;
 
   __device__ __forceinline__ LaneRows(SmemTile<T, width> tile, int first_row, int lane_row,
                                       int chunk)
-      : row(tile.base + (first_row + lane_row) * width),
-        lane_chunk(recomputed(chunk ^ lane_row % 8)) {}
+      : first(tile.chunk(first_row + lane_row, chunk)) {
+    // Of Q the compiler would keep all four XORs through the loop: at d = 128 too many registers.
+    if constexpr (width == 128) first = recomputed(first);
+  }
   __device__ __forceinline__ sptr<T> at(int r, int k) const {
-    return row + (r * 16 * width + k / 4 * 64) + (k % 4 * 2 ^ lane_chunk) * 8;
+    return (first ^ k % 4 * 16) + (r * 16 * width + k / 4 * 64);
   }
 };
 

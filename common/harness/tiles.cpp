@@ -19,7 +19,7 @@ int row_of_mode(const Variant& variant, TileMode mode, const Problem& p, const G
       continue;
     chosen = static_cast<int>(i);
     const int64_t q_tiles = (int64_t{p.Nq} + row.tile.Br - 1) / row.tile.Br;
-    const double blocks = static_cast<double>(p.batch) * p.heads_q * q_tiles;
+    const double blocks = static_cast<double>(p.batch) * p.heads_q * q_tiles / (p.causal ? 2 : 1);
     if (blocks >= static_cast<double>(row.min_blocks_per_sm) * gpu.sms) break;
   }
   return chosen;

@@ -80,6 +80,9 @@ struct sptr {
   SharedElement<T> operator[](Index i) const { return {moved(i.value), array, i.site}; }
   sptr operator+(int64_t i) const { return {moved(i), array}; }
   sptr operator-(int64_t i) const { return {moved(-i), array}; }
+  sptr operator^(int64_t i) const {  // flips bits of the address: for swizzles
+    return {address ^ static_cast<uint32_t>(i * static_cast<int64_t>(sizeof(T))), array};
+  }
 
  private:
   uint32_t moved(int64_t i) const {
