@@ -93,7 +93,7 @@ Json plan(const std::vector<std::string>& arguments) {
   const auto options = compare::parse_options(arguments);
   if (!options) return {};
   const compare::Options& o = *options;
-  const sim::GpuModel& gpu = model_of(o.gpu.empty() ? sim::gpu_models().front().key : o.gpu);
+  const sim::GpuModel gpu = model_of(o.gpu.empty() ? sim::gpu_models().front().key : o.gpu);
   Json rows = Json::array();
   for (const auto& dtype : o.dtypes)
     for (const compare::Shape& shape : compare::shapes_of(o.shapes, "cuda"))
