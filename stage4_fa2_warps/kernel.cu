@@ -33,7 +33,7 @@ constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0)
 }
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),   row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::same_b, 64, {128, 64, 4, 2}), row(TileMode::tuned, 64, {128, 64, 4, 2}, 1.5f),
+    row(TileMode::same_b, 64, {128, 64, 4, 4}), row(TileMode::tuned, 64, {128, 64, 4, 4}, 1.5f),
     row(TileMode::tuned, 64, {64, 128, 4, 1}),  row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
