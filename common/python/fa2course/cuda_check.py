@@ -167,7 +167,10 @@ def check(only: list[str] | None, architectures: list[str], jobs: int,
           progress: Callable[[str], None] = lambda state: None) -> list[Result]:
     """Compiles the .cu files of the folders `only` (None: all) for each architecture, e.g. "80"."""
     nvcc = gpu.find_nvcc()
-    work = [(file, arch) for file in sources(only) for arch in architectures]
+    # A variant that includes its stage's kernel.cu compiles the same code once more.
+    files = [file for file in sources(only)
+             if not re.search(r'#include ".*kernel\.cu"', (paths.ROOT / file).read_text())]
+    work = [(file, arch) for file in files for arch in architectures]
     results = []
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     waiting = [pool.submit(compile_one, file, arch, nvcc) for file, arch in work]
