@@ -9,7 +9,9 @@ namespace fa2::inline FA2_BACKEND {
 namespace {
 
 /// Counts the blocks from the end: rank 0, which stage 3 gives to the last q tile, runs last.
-__device__ __forceinline__ dim3 block_from_the_end() { return dim3(recomputed(gridDim.x) - 1 - blockIdx.x); }
+__device__ __forceinline__ dim3 block_from_the_end() {
+  return dim3(recomputed(gridDim.x) - 1 - blockIdx.x);
+}
 
 }  // namespace
 }  // namespace fa2::inline FA2_BACKEND

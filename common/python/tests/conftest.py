@@ -12,6 +12,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "common" / "python"))
 
+COMPILING = ("test_student", "test_mutants")  # those whose time goes into compiling kernels
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Two groups for `pytest -n 2 --dist loadgroup`: within one, tests stay in order."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(
+            "compiling" if item.module.__name__ in COMPILING else "others"))
+
+
 FAKE_TOOLS = {
     # Says it is g++ 12 when asked for its macros.
     "c++": 'echo "#define __GNUC__ 12"; echo "#define __GNUC_MINOR__ 2"',

@@ -56,7 +56,7 @@ def run(arguments: list[str]) -> int:
     with lock.exclusive():
         build.ensure_tools()
         groups = ["test", "report", "notebooks", "profile", "scheduler"]
-        python = None if stage else venv.ensure_or_system(groups, ["pytest"])
+        python = None if stage else venv.ensure_or_system(groups, ["pytest", "xdist"])
         build.ensure_built(preset, [stage] if stage else [])
     total = run_cpp(preset, stage)
     if not stage:
@@ -137,6 +137,7 @@ def run_python(python: Path, preset: str) -> Counts:
 
         status, output = process.run_logged(
             [str(python), "-m", "pytest", "-v", "--color=no", "--tb=short", f"--junitxml={report}",
+             "-n", str(min(2, build.jobs())), "--dist", "loadgroup",
              "-c", str(paths.PYTHON_SOURCES / "pyproject.toml"), str(paths.PYTHON_SOURCES / "tests")],
             "pytest", progress, env=env)
         counts = read_junit(report)
