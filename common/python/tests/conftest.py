@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "common" / "python"))
 
-COMPILING = ("test_student", "test_mutants")  # those whose time goes into compiling kernels
+COMPILING = ("test_student", "test_mutants", "test_grading")  # those whose time goes into compiling kernels
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -10,6 +10,7 @@ from fa2course.launcher import stages
 from fa2course.launcher.errors import UserError
 
 MUTANTS = mutants.load()
+TRIED = MUTANTS[::int(os.environ.get("FA2_EVERY_MUTANT", "1"))]  # .ci/run: every third, for time
 # What a student can get wrong without any value being wrong on a good day.
 VALUES_RIGHT = ("counters", "shared-memory race")
 
@@ -30,7 +31,7 @@ def results():
         except UserError as error:
             return mutants.Result("no longer fits", str(error))
 
-    work = stages.names() + MUTANTS
+    work = stages.names() + TRIED
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return dict(zip([w if isinstance(w, str) else w.label for w in work],
                         pool.map(verdict, work)))
@@ -41,7 +42,7 @@ def test_right_kernel_is_accepted(results, stage):
     assert results[stage].verdict == "accepted", results[stage].details
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.label)
+@pytest.mark.parametrize("mutant", TRIED, ids=lambda mutant: mutant.label)
 def test_mutant_is_rejected(results, mutant):
     result = results[mutant.label]
     assert result.verdict == mutant.verdict, result.details
