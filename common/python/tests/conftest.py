@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "common" / "python"))
 COMPILING = ("test_student", "test_mutants", "test_grading")  # those whose time goes into compiling kernels
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items) -> None:
     """Two groups for `pytest -n 2 --dist loadgroup`: within one, tests stay in order."""
     for item in items:
