@@ -73,13 +73,16 @@ __device__ __forceinline__ sptr<T> dyn_smem(int byte_offset, int /*count*/, Use,
   return {static_cast<uint32_t>(__cvta_generic_to_shared(fa2_shared)) + byte_offset};
 }
 
-/// The most shared memory, in bytes, that a block may have on the architecture compiled for.
-#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200)
-constexpr int shared_limit = 227 * 1024;
-#elif __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 870
-constexpr int shared_limit = 163 * 1024;
+/// The most shared memory, in bytes, that a block may have on an architecture (860: sm_86), and on
+/// the one that is compiled for.
+constexpr int shared_limit_of(int architecture) {
+  if (architecture >= 900 && architecture < 1200) return 227 * 1024;
+  return architecture == 800 || architecture == 870 ? 163 * 1024 : 99 * 1024;
+}
+#ifdef __CUDA_ARCH__
+constexpr int shared_limit = shared_limit_of(__CUDA_ARCH__);
 #else
-constexpr int shared_limit = 99 * 1024;
+constexpr int shared_limit = shared_limit_of(900);
 #endif
 
 // 16 bytes of shared memory moved as one access.
@@ -263,6 +266,16 @@ void launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_byte
       throw Error(std::string("the GPU refused the launch: ") + cudaGetErrorString(status) + " (" +
                   std::to_string(shared_bytes) + " bytes of shared memory per block)");
   };
+  if (shared_bytes > static_cast<size_t>(shared_limit_of(860))) {
+    // Code for an older architecture runs on a newer GPU, but large tiles are compiled only for
+    // architectures that can have them (shared_limit).
+    cudaFuncAttributes compiled{};
+    check(cudaFuncGetAttributes(&compiled, kernel));
+    if (shared_bytes > static_cast<size_t>(shared_limit_of(10 * compiled.ptxVersion)))
+      throw Error("the library was compiled for sm_" + std::to_string(compiled.ptxVersion) +
+                  ", without the tiles that need " + std::to_string(shared_bytes) +
+                  " bytes of shared memory; compile it for this GPU, or choose --tiles same");
+  }
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared_bytes)));
   cudaLaunchConfig_t config{};
