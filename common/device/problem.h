@@ -35,7 +35,7 @@ struct Tensors {
 };
 
 /// The tile of one kernel instance: Br rows of Q against Bc rows of K and V, `warps` warps per
-/// block, `depth` K/V tiles in flight (1: single-buffered, as in the official code).
+/// block, `depth` buffers for K/V tiles (1: single-buffered, as in the official code).
 struct Tile {
   int Br, Bc, warps, depth;
 };

@@ -21,7 +21,7 @@ struct Case {
 };
 
 /// Reads {"cases": [{"spec": "...", "variant": "", "tile_row": 0, "tile": [64, 128, 4, 1],
-/// "only_LSE": false, "timed": false}]}. Throws Failure.
+/// "only_LSE": false, "timed": false}]}. Throws.
 std::vector<Case> read_cases(const std::string& path);
 
 /// What a case wrote, as O (in the order of its rows) and LSE, in `folder`.

@@ -1,7 +1,7 @@
 #pragma once
 // A kernel.cu that was compiled by itself into a shared library: a student's, or a variant under
 // test. The library has one symbol, fa2_plugin_stage, whatever FA2_STAGE in the file names
-// (fa2course/student/compile.py makes it so), and takes the simulator from the program.
+// (fa2course/student/compiler.py makes it so), and takes the simulator from the program.
 #include <string>
 
 #include "common/device/stage.h"

@@ -171,8 +171,9 @@ std::vector<Kernel> kernels_of(const Options& options) {
   std::string known;
   for (const Stage* stage : stages(options.backend))
     known += (known.empty() ? "" : ", ") + std::string(stage->name);
-  throw Error("there is no stage " + named(options.stage) +
-              (options.variant.empty() ? "" : " with a variant " + named(options.variant)) +
+  const std::string variant =
+      options.variant.empty() ? "" : " with a variant " + named(options.variant);
+  throw Error("there is no stage " + (options.stage.empty() ? "" : named(options.stage)) + variant +
               "; the stages are " + known + ".");
 }
 

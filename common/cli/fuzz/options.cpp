@@ -28,7 +28,7 @@ std::optional<Options> parse_options(std::vector<std::string> arguments) {
                "./fa2 fuzz");
   app.footer("Exit code: 0 none is wrong, 1 one is, 2 cannot run here.");
   app.add_option("--minutes", minutes, "Stop after this long (default: 1, or none with --count)")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(CLI::Range(1e-3, 1e6))
       ->type_name("M");
   app.add_option("--count", o.count, "Stop after this many problems")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}))

@@ -190,7 +190,7 @@ int main(int argc, char** argv) {
     std::cout << answer.dump() << "\n";
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fa2 compare: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
   }
   return 2;
 }

@@ -74,6 +74,13 @@ def sources(only: list[str] | None) -> list[str]:
     return sorted(f for f in found if only is None or f.split("/")[0] in only)
 
 
+def repeats(file: str) -> bool:
+    """Whether a variant is its stage's kernel.cu with another launch: the same device code again."""
+    text = (paths.ROOT / file).read_text()
+    return bool(re.search(r'#include ".*kernel\.cu"', text)) and "__device__" not in text and \
+        "__global__" not in text
+
+
 def closure(file: str) -> list[str]:
     """The file and every file of the course that it includes, directly or not."""
     seen, todo = [], [file]
@@ -167,9 +174,7 @@ def check(only: list[str] | None, architectures: list[str], jobs: int,
           progress: Callable[[str], None] = lambda state: None) -> list[Result]:
     """Compiles the .cu files of the folders `only` (None: all) for each architecture, e.g. "80"."""
     nvcc = gpu.find_nvcc()
-    # A variant that includes its stage's kernel.cu compiles the same code once more.
-    files = [file for file in sources(only)
-             if not re.search(r'#include ".*kernel\.cu"', (paths.ROOT / file).read_text())]
+    files = [file for file in sources(only) if not repeats(file)]
     work = [(file, arch) for file in files for arch in architectures]
     results = []
     pool = concurrent.futures.ThreadPoolExecutor(jobs)

@@ -50,19 +50,23 @@ def test_marks_come_in_pairs(text, says):
 
 
 CHANGES = list(zip(stages.names()[1:], stages.names()[2:]))
-# Live from the first mark in any stage on.
-marked = pytest.mark.skipif(not any(diff.kernel(after).regions for _, after in CHANGES),
-                            reason="no kernel.cu marks its change")
 
 
-@marked
+# Both are open: they fail today, and `strict` says so as soon as they no longer do.
+@pytest.mark.xfail(strict=True, reason="no kernel.cu marks its change yet")
 @pytest.mark.parametrize("before, after", CHANGES)
 def test_the_change_is_the_only_change(before, after):
     assert diff.out_of_place(diff.kernel(before), diff.kernel(after)) == []
 
 
-@marked
+def sizes_of_changes() -> list[int]:
+    return [sum(diff.counts(diff.kernel(before), diff.kernel(after))) for before, after in CHANGES]
+
+
+def test_no_change_is_large():
+    assert max(sizes_of_changes()) <= 120, sizes_of_changes()
+
+
+@pytest.mark.xfail(strict=True, reason="the median is about 80 lines")
 def test_changes_are_small():
-    sizes = [sum(diff.counts(diff.kernel(before), diff.kernel(after))) for before, after in CHANGES]
-    assert max(sizes) <= 120, sizes
-    assert statistics.median(sizes) <= 60, sizes
+    assert statistics.median(sizes_of_changes()) <= 60, sizes_of_changes()

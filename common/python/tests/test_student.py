@@ -260,7 +260,7 @@ def test_from_mine_keeps_ones_own_code():
     assert "your own stage 4" in text
 
 
-def test_steps_are_those_of_the_issue():
+def test_steps_of_a_check():
     assert [name for name, _ in checker.step_names(4)] == [
         "compiles", "one_tile", "many_tiles", "causal", "ragged", "gqa_masked", "bf16", "counters"]
     assert [name for name, _ in checker.step_names(2, gpu=True)][1:3] == ["online_update", "exchange"]

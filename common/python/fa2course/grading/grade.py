@@ -107,7 +107,7 @@ def total(entries: list[dict], field: str) -> float:
 
 def not_graded(s: Submission) -> dict:
     """A result for what was not handed in, or is no readable file."""
-    return one.refused(s.stage, b"", "", s.problem or "kernel.cu is empty") | {"sha256": ""}
+    return one.refused(s.stage, b"", "compile", s.problem or "kernel.cu is empty") | {"sha256": ""}
 
 
 def grade_entry(s: Submission, result: dict, points: dict[str, float]) -> dict:

@@ -46,14 +46,15 @@ def find_one(folder: Path, wanted: list[int] | None) -> list[Submission]:
 
 
 def stages_of(student: Path) -> dict[int, Path]:
-    """The stages for which a student has a folder with a kernel.cu."""
+    """The stages for which a student has a folder with a kernel.cu. A fork of the course has its own in
+    work/; the published solutions beside it are not the student's."""
     known = {stages.number(name) for name in stages.names()}
     found: dict[int, Path] = {}
-    for base in (student / "work", student):  # the latter wins
-        for folder in sorted(base.glob("stage*")):
-            number = re.fullmatch(r"stage(\d)(_\w+)?", folder.name)
-            if number and int(number[1]) in known and os.path.lexists(folder / "kernel.cu"):
-                found[int(number[1])] = folder / "kernel.cu"
+    base = student / "work" if (student / "work").is_dir() else student
+    for folder in sorted(base.glob("stage*")):
+        number = re.fullmatch(r"stage(\d)(_\w+)?", folder.name)
+        if number and int(number[1]) in known and os.path.lexists(folder / "kernel.cu"):
+            found[int(number[1])] = folder / "kernel.cu"
     return found
 
 

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 COLORS = {
     "paper": ("#fbfbf9", "#15181c"), "ink": ("#22262b", "#e6e8ea"), "quiet": ("#5d646c", "#a2a9b1"),
     "faint": ("#d9dcdf", "#383d43"), "line": ("#9aa0a6", "#6d747c"),
-    # Stages, the same as in the pictures of ./fa2 compare
+    # Stages, as in the pictures of ./fa2 compare
     "s1": ("#8a8f98", "#9aa0a8"), "s2": ("#7b3294", "#c08ad6"), "s3": ("#2c6fbb", "#6ba8ea"),
     "s4": ("#1b9e77", "#3fc49b"), "s5": ("#c27c00", "#eba52e"), "s6": ("#c8322b", "#f0736c"),
     # Four warps

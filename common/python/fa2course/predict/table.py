@@ -47,7 +47,7 @@ def plan(program: Path, arguments: list[str]) -> dict:
     done = subprocess.run([str(program), "plan", *arguments], capture_output=True, text=True,
                           check=False)
     if done.returncode != 0:
-        raise Refused(done.stderr.strip().removeprefix("fa2 compare: "))
+        raise Refused(done.stderr.strip())
     return json.loads(done.stdout)
 
 

@@ -118,7 +118,7 @@ class Checker:
     # ---- one step ----
 
     def compile(self, part: str, backend: str = "sim") -> str:
-        """Compiles what is not compiled yet. What fits `first` may be taken from `all`."""
+        """Compiles what is not compiled yet."""
         if (backend, part) not in self.compiled:
             build = self.build if backend == "sim" else self.gpu
             compiled = compile_kernel(build, self.kernel, self.scratch, part, self.execute, backend)
@@ -177,8 +177,12 @@ class Checker:
             raise Failed("what the kernel says of its tile table cannot be read.") from None
         if not rows or len(rows) > 64 or any(not 0 < n <= 512 for row in rows for n in row.tile):
             raise Failed("the kernel's tile table has no row that fits a GPU of this course.")
-        if part == "first" and rows[0].d != 64:
+        if part == "first" and (rows[0].mode != "same" or rows[0].d != 64):
             raise Failed("the first row of the tile table must be TileMode::same with d = 64.")
+        if part == "all":  # the counters are read on these rows
+            for variant in sorted({row.variant for row in rows}):
+                if {r.d for r in rows if r.variant == variant and r.mode == "same"} != {64, 128}:
+                    raise Failed("the tile table needs rows TileMode::same for d = 64 and d = 128.")
         return rows
 
     def run_cases(self, name: str, library: Path, cases: list[steps.Case], build: Build,

@@ -7,7 +7,6 @@ kernel that includes one all the same is refused.
 import json
 import re
 import shlex
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,17 +68,15 @@ def compile_command(build: Build, wrapper: Path, library: Path, include: Path, p
             skip = word != "-Werror=all-warnings"
         elif not word.endswith((".cpp", ".cu", "_EXPORTS")):
             kept.append(word)
-    if Path(kept[0]).name == "ccache" or not shutil.which("ccache"):
-        launcher = []
-    else:
-        launcher = ["ccache"]
+    if Path(kept[0]).name == "ccache":  # it keeps nothing of a compilation that also links
+        kept = kept[1:]
     if part == "first":
         kept.append("-DFA2_FIRST_INSTANCE")
     common = ["-I", str(include), "-shared", "-o", str(library), str(wrapper)]
     if gpu:
         # The program has a CUDA runtime of its own: the kernel's must not be taken for it.
         return [*kept, "-Xcompiler=-fPIC", "-Xlinker=--exclude-libs,ALL", *common]
-    return [*launcher, *kept, "-fPIC", "-MMD", "-MF", str(library.with_suffix(".d")), *common]
+    return [*kept, "-fPIC", "-MMD", "-MF", str(library.with_suffix(".d")), *common]
 
 
 def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute: Execute,
@@ -103,7 +100,7 @@ def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute
     command = compile_command(build, wrapper, library, include, part, backend)
     done = execute("compile", command, scratch, TIMEOUT_S)
     if done.timed_out:
-        return Compiled(library, f"the compiler did not end within {TIMEOUT_S} seconds.")
+        return Compiled(library, f"the compiler {done.why()}.")
     if done.returncode != 0 or not library.is_file():
         return Compiled(library, explain(done, kernel, scratch))
     foreign = foreign_include(library.with_suffix(".d"), kernel, wrapper)

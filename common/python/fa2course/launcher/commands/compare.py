@@ -31,7 +31,7 @@ shapes (every combination):
   --dtype LIST       fp16 (default), bf16
   --stages LIST      stages by number, e.g. 1,2 (default: all)
   --tiles LIST       same (default): one tile for all stages; same_b: the second common tile, stages
-                     4-6; tuned: each stage's best
+                     4-6 at head dim 64; tuned: each stage's best
   --peers            on a GPU also PyTorch's backends, the flash-attn package and Triton's kernels, in
                      turn with the stages, where installed (FA2_PYTHON names PyTorch's Python)
   --variants         also the variants beside the stages
@@ -61,8 +61,8 @@ def run(arguments: list[str]) -> int:
     if backend not in (None, "sim", "cuda"):
         raise UserError(f"--backend is \"{backend}\"; accepted are sim, cuda.")
     quiet = "--quiet" in arguments
-    preset = build.choose(backend, quiet)
     predicting = backend != "cuda" and value_of("--gpu", arguments) is not None
+    preset = build.choose("sim" if predicting else backend, quiet)
     python = set_up(preset, backend, ["fa2-counts"] if predicting else [])
     out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
     if not value_of("--out", arguments) and Path.cwd() != paths.ROOT:
@@ -75,9 +75,7 @@ def run(arguments: list[str]) -> int:
     os.environ.setdefault("FA2_COMMIT", commit())  # every record names it
     with_peers = "--peers" in arguments
     arguments = [word for word in arguments if word != "--peers"]
-    if predicting:
-        return compare_and_predict(preset, arguments, out, python)
-    status = compare(preset, arguments, out, python)
+    status = (compare_and_predict if predicting else compare)(preset, arguments, out, python)
     if with_peers and status in (0, 1):
         status = max(status, peers.run(preset, out, quiet))
     return status
@@ -97,7 +95,7 @@ def compare_and_predict(preset: str, arguments: list[str], out: Path, python: Pa
 
     program, quiet = paths.preset_dir(preset) / "bin" / "fa2-counts", "--quiet" in arguments
     try:
-        planned = table.plan(program, arguments)
+        planned = table.plan(program, [w for w in arguments if not w.startswith("--mine=")])
         status = 0
         if table.simulator_minutes(planned, arguments) < 1:
             status = compare(preset, arguments, out, python)
@@ -149,6 +147,9 @@ def merge_files(arguments: list[str]) -> int:
 
 def run_on_workers(arguments: list[str]) -> int:
     """compare --scheduler ADDRESS [OPTIONS]"""
+    for option in ("--mine", "--peers"):
+        if option in arguments:
+            raise UserError(f"{option} and --scheduler do not go together")
     if not importlib.util.find_spec("distributed"):
         return in_venv(["compare", *arguments])
     from fa2course import merge

@@ -27,7 +27,7 @@ def run(arguments: list[str]) -> int:
     stage = stages.number(stages.find(options.stage))
     texts = hints.of(stage).hints
     seen = progress.of(stage).hints
-    number = options.number or min(seen + 1, len(texts))
+    number = min(seen + 1, len(texts)) if options.number is None else options.number
     if not 1 <= number <= len(texts):
         raise UserError(f"there is no hint {number}; they are 1 to {len(texts)}")
     print(f"stage {stage}, hint {number} of {len(texts)}\n")
