@@ -128,6 +128,8 @@ def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
 
 def explain(done: Done, kernel: Path, scratch: Path) -> str:
     """The compiler's first errors, in its own words."""
+    if "out of memory allocating" in done.output:
+        return "the compiler ran out of memory."
     lines = [line for line in done.output.splitlines() if line.strip()]
     first = next((n for n, line in enumerate(lines) if re.search(r"\berror\b", line)), None)
     if first is None:
