@@ -20,7 +20,6 @@ from fa2course.launcher.errors import UserError
 FOLDER = paths.ROOT / "common" / "testing" / "mutants"
 DEFAULT_PROBLEM = "causal h=2 q=150 k=270"  # ragged against every tile, and several of each
 COUNTERS_TEST = "*counts what its algorithm says"
-MARKER = re.compile(r"^\s*// \[(end of )?change\]\n", re.MULTILINE)
 DISPATCH = "common/device/dispatch.h"
 TIMEOUT = 300  # seconds of a compilation or a run
 
@@ -134,7 +133,7 @@ def sources(mutant: Mutant) -> dict[str, str]:
     if an edit no longer fits."""
     texts: dict[str, str] = {}
     for edit in mutant.edits:
-        before = texts.get(edit.file) or MARKER.sub("", (paths.ROOT / edit.file).read_text())
+        before = texts.get(edit.file) or stages.unmarked((paths.ROOT / edit.file).read_text())
         after = replace_once(before, edit.old, edit.new)
         if after is None:
             raise UserError(

@@ -5,6 +5,8 @@ from . import paths
 from .errors import UserError
 
 LIST = paths.ROOT / "common" / "cmake" / "stages.cmake"
+# The lines around what a kernel.cu changes against the stage before it.
+CHANGE_MARK = re.compile(r"^[ \t]*// \[(end of )?change\](\n|$)", re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -15,6 +17,11 @@ def names() -> list[str]:
 
 def number(name: str) -> int:
     return int(re.match(r"stage(\d+)_", name).group(1))
+
+
+def unmarked(kernel: str) -> str:
+    """The text of a kernel.cu without the lines that mark its change."""
+    return CHANGE_MARK.sub("", kernel)
 
 
 def find(word: str) -> str:

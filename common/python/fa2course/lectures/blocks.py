@@ -31,13 +31,12 @@ import subprocess
 from pathlib import Path
 
 from . import counts, readmes
-from ..launcher import paths
+from ..launcher import paths, stages
 
 FENCED = re.compile(r"^<!-- (run|excerpt)\b(.*?)-->\n(?:\[[^\n]*\n)?```\w*\n.*?^```$\n",
                     re.MULTILINE | re.DOTALL)
 NUMBERS = re.compile(r"^<!-- (numbers)\b(.*?)-->\n.*?^<!-- end of numbers -->$\n",
                      re.MULTILINE | re.DOTALL)
-CHANGE_MARK = re.compile(r"\s*// \[(end of )?change\]$")
 
 
 class Wrong(Exception):
@@ -96,7 +95,7 @@ def excerpt(file: str, selectors: list[str], path: Path) -> str:
     if not source.exists():
         raise Wrong(f"there is no {file}")
     numbered = list(enumerate(source.read_text().splitlines(), 1))
-    kept = [(n, line) for n, line in numbered if not CHANGE_MARK.match(line)]
+    kept = [(n, line) for n, line in numbered if not stages.CHANGE_MARK.match(line)]
     body = selected("\n".join(line for _, line in kept), selectors)
     first = body.splitlines()[0]
     line_number = next(n for n, line in kept if line.strip() == first.strip())

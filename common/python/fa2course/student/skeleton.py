@@ -14,7 +14,6 @@ from fa2course.launcher.errors import UserError
 
 from . import hints
 
-CHANGE_MARKER = re.compile(r"^\s*// \[(end of )?change\]$")
 COLUMNS = 100
 MERGE_GAP = 3  # unchanged lines between two hunks that become one mark
 
@@ -78,11 +77,10 @@ def solution(stage: int) -> str:
     """The published kernel.cu, without the lines that mark its change."""
     path = paths.ROOT / stages.find(str(stage)) / "kernel.cu"
     try:
-        lines = path.read_text().splitlines(keepends=True)
+        return stages.unmarked(path.read_text())
     except OSError:
         raise UserError(f"{path.relative_to(paths.ROOT)} is not there "
                         f"(git checkout {path.parent.name} brings it back)") from None
-    return "".join(line for line in lines if not CHANGE_MARKER.match(line.rstrip("\n")))
 
 
 def skeleton(stage: int) -> str:

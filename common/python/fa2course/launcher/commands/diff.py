@@ -1,6 +1,5 @@
 """./fa2 diff N"""
 import difflib
-import re
 import shutil
 import sys
 import tempfile
@@ -25,7 +24,6 @@ the lines that mark the change.
 exit status: 0 done, 1 a line differs outside the marked regions (--check), 2 cannot run here
 """
 
-MARK = re.compile(r"\s*// \[(end of )?change\]$")
 FIRST_CHANGE = 3  # stage 2 is written anew, not a change of stage 1
 
 
@@ -55,7 +53,7 @@ def read(path: str, text: str) -> Kernel:
     first, code = None, False
     for number, line in enumerate(text.splitlines(), 1):
         code = code or not line.startswith("//")
-        mark = MARK.match(line)
+        mark = stages.CHANGE_MARK.match(line)
         if mark and bool(mark.group(1)) == (first is None):
             what = "an end without a [change]" if mark.group(1) else "a [change] inside another"
             raise UserError(f"{path}:{number}: {what}", 1)
@@ -143,7 +141,7 @@ def run(arguments: list[str]) -> int:
     before, after = kernel(names[index - 1]), kernel(names[index])
     if options.check:
         return check(before, after, stages.number(names[index]))
-    show(before, after)
+    show({kernel.path: "".join(f"{line}\n" for line in kernel.lines) for kernel in (before, after)})
     return 0
 
 
@@ -157,12 +155,12 @@ def check(before: Kernel, after: Kernel, number: int) -> int:
     return 1 if problems else 0
 
 
-def show(before: Kernel, after: Kernel) -> None:
-    texts = {kernel.path: "".join(f"{line}\n" for line in kernel.lines) for kernel in (before, after)}
+def show(texts: dict[str, str]) -> None:
+    """The difference between two texts, which are given by their names."""
     if shutil.which("git"):
         with tempfile.TemporaryDirectory() as folder:
             for path, text in texts.items():
-                (Path(folder) / path).parent.mkdir()
+                (Path(folder) / path).parent.mkdir(exist_ok=True)
                 (Path(folder) / path).write_text(text)
             color = "always" if sys.stdout.isatty() else "never"
             sys.stdout.flush()
@@ -171,6 +169,7 @@ def show(before: Kernel, after: Kernel) -> None:
                  "--diff-algorithm=histogram", "--", *texts])
         if status in (0, 1):  # 1: there are differences
             return
-    for line in difflib.unified_diff(before.lines, after.lines, f"a/{before.path}", f"b/{after.path}",
+    (before, old), (after, new) = texts.items()
+    for line in difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{before}", f"b/{after}",
                                      lineterm=""):
         print(line)

@@ -52,7 +52,7 @@ def show(mutants, mutant, whole: bool) -> None:
         if whole:
             print(text, end="")
             continue
-        before = mutants.MARKER.sub("", (paths.ROOT / file).read_text())
+        before = stages.unmarked((paths.ROOT / file).read_text())
         for line in difflib.unified_diff(before.splitlines(), text.splitlines(), f"a/{file}",
                                          f"b/{file}", lineterm=""):
             print(line)

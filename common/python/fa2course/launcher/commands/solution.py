@@ -1,11 +1,8 @@
 """./fa2 solution N"""
-import difflib
-import shutil
 import sys
-import tempfile
-from pathlib import Path
 
-from .. import process, stages
+from . import diff
+from .. import stages
 from ..errors import UserError
 from ..options import Parser
 
@@ -33,7 +30,7 @@ def run(arguments: list[str]) -> int:
         return 1
     mine = progress.kernel(stage)
     before = mine.read_text(errors="replace") if mine.exists() else skeleton.skeleton(stage)
-    show(before, skeleton.solution(stage))
+    diff.show({"yours": before, "solution": skeleton.solution(stage)})
     progress.update(stage, solution=True)
     return 0
 
@@ -47,20 +44,3 @@ def agreed(stage: int, hints: int) -> bool:
     except EOFError:
         return False
     return answer.strip().lower() in ("y", "yes")
-
-
-def show(before: str, after: str) -> None:
-    if shutil.which("git"):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, text in (("yours", before), ("solution", after)):
-                (Path(folder) / name).write_text(text)
-            color = "always" if sys.stdout.isatty() else "never"
-            sys.stdout.flush()
-            status = process.run_foreground(
-                ["git", "-C", folder, "diff", "--no-index", f"--color={color}",
-                 "--diff-algorithm=histogram", "--", "yours", "solution"])
-            if status in (0, 1):
-                return
-    for line in difflib.unified_diff(before.splitlines(), after.splitlines(), "yours", "solution",
-                                     lineterm=""):
-        print(line)
