@@ -79,9 +79,13 @@ def test_figures_name_their_sources_and_agree():
                       ("GeForce RTX 3090", "rtx3090"), ("NVIDIA L4", "l4")):
         found = re.search(rf'{{"{name}", ([\d.]+)}}', peaks)
         assert float(found.group(1)) == gpus.FIGURES[key].tensor_tflops
-    # An A100's SM multiplies 1024 pairs per clock; an RTX 4090's 256 with fp32 accumulate.
-    assert gpus.tensor_flops_per_clock(gpus.FIGURES["a100"], 108) == pytest.approx(2048, rel=0.01)
-    assert gpus.tensor_flops_per_clock(gpus.FIGURES["rtx4090"], 128) == pytest.approx(512, rel=0.01)
+    # FLOPs per clock and SM: a power of two each. GeForce cards run at half rate with fp32
+    # accumulate; the mma.sync of Hopper at a share of wgmma's rate.
+    for key, sms, flops in (("h200", 132, 4096), ("a100", 108, 2048), ("rtx4090", 128, 512),
+                            ("rtx3090", 82, 512), ("l4", 58, 1024)):
+        figures = gpus.FIGURES[key]
+        assert gpus.tensor_flops_per_clock(figures, sms) == \
+            pytest.approx(flops * figures.mma_share, rel=0.01)
 
 
 @pytest.mark.parametrize("threads, shared, regs, expected", [
