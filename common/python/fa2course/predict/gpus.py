@@ -2,7 +2,7 @@
 registers) are the simulator's: common/sim/gpu_models.cpp."""
 from dataclasses import dataclass
 
-# Per SM: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ of CUDA 13.0. FP32 cores, and 16
+# Per SM: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ of CUDA 13. FP32 cores, and 16
 # special function units for exponentials: sections 20.7.1 (compute capability 8.x), 20.8.1 (9.0).
 # 32 banks of 32 bits per clock: 20.4.3.
 SHARED_BYTES_PER_CLOCK = 128
@@ -15,7 +15,7 @@ ADA_PAPER = "NVIDIA Ada whitepaper v2.1, https://images.nvidia.com/aem-dam/Solut
             "l4/nvidia-ada-gpu-architecture-whitepaper-v2.1.pdf, Appendix A"
 GA102_PAPER = "NVIDIA GA102 whitepaper v2, https://www.nvidia.com/content/PDF/" \
               "nvidia-ampere-ga-102-gpu-architecture-whitepaper-v2.pdf, Appendix A"
-# The peak of Hopper stands for wgmma. 62.9% is a mean over types and shapes, on an H800 PCIe. For
+# The peak of Hopper stands for wgmma. 62.9% is the average that the paper gives, on an H800 PCIe. For
 # m16n8k16 in fp16 others quote 494.4 of 756.5 TFLOPS (65.3%) from the same paper: not confirmed.
 HOPPER_MMA = "Luo et al., https://arxiv.org/abs/2501.12084, section 6.2 (mma: 62.9% of the peak)"
 
