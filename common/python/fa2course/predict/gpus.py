@@ -15,8 +15,8 @@ ADA_PAPER = "NVIDIA Ada whitepaper v2.1, https://images.nvidia.com/aem-dam/Solut
             "l4/nvidia-ada-gpu-architecture-whitepaper-v2.1.pdf, Appendix A"
 GA102_PAPER = "NVIDIA GA102 whitepaper v2, https://www.nvidia.com/content/PDF/" \
               "nvidia-ampere-ga-102-gpu-architecture-whitepaper-v2.pdf, Appendix A"
-# The peak of Hopper stands for wgmma. 62.9% is the average that the paper gives, on an H800 PCIe. For
-# m16n8k16 in fp16 others quote 494.4 of 756.5 TFLOPS (65.3%) from the same paper: not confirmed.
+# The peak of Hopper stands for wgmma. 62.9% is the average that the paper gives, on an H800 PCIe.
+# For m16n8k16 in fp16 others quote 494.4 of 756.5 TFLOPS (65.3%) from it: not confirmed.
 HOPPER_MMA = "Luo et al., https://arxiv.org/abs/2501.12084, section 6.2 (mma: 62.9% of the peak)"
 
 
