@@ -2,6 +2,8 @@
 
 import csv
 import importlib
+import re
+import signal
 import struct
 import subprocess
 import sys
@@ -178,3 +180,59 @@ def test_peers_without_a_gpu_or_pytorch_leave_the_comparison(tmp_path, monkeypat
     assert peers.run("sim", tmp_path, False) == peers.run("cuda", tmp_path, False) == 0
     said = capsys.readouterr().err
     assert "ran on the simulator" in said and "no peers: PyTorch is needed" in said
+
+
+# sweep.py without PyTorch, GPU and backends: a shape takes some milliseconds.
+FAKE_SWEEP = """
+import sys, time, types
+
+def fake(name, **contents):
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(contents)
+
+cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: "NVIDIA H200")
+fake("torch", cuda=cuda, manual_seed=lambda seed: None, float16=None, bfloat16=None, Tensor=list)
+fake("timing")
+fake("backends", PEERS=["sdpa_math"], stage_names=lambda: ["stage1", "stage2"])
+bench, out, run = sys.argv[1:]
+sys.path.insert(0, bench)
+import sweep
+
+def measure(shape, names, peak):
+    time.sleep(0.005)
+    return [sweep.Row(*shape.shape, shape.tiles if name.startswith("stage") else "-", name, 1.0,
+                      0.02, None, None, 1e-4, run) for name in names]
+
+sweep.measure = measure
+sweep.environment_lines = lambda peak: ["# fa2 sweep: NVIDIA H200"]
+sweep.library.load = lambda: types.SimpleNamespace(require=lambda backend: None)
+sys.exit(sweep.main(["--out", out]))
+"""
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_an_interrupted_sweep_goes_on_and_leaves_whole_rows(tmp_path, number, status):
+    out, part = tmp_path / "fa2_sweep.txt", tmp_path / "fa2_sweep.txt.part"
+    kept: dict[tuple, str] = {}  # the rows in the file, and which run measured each
+    for run in range(20):
+        child = subprocess.Popen([sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path, str(run)],
+                                 text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)  # fmt: skip
+        shown = [child.stdout.readline() for _ in range(2 + 13)]  # head and some rows
+        child.send_signal(number)
+        errors = child.communicate(timeout=60)[1]
+        assert f"goes on after {len(kept)} rows" in errors or not run
+        if out.exists():
+            break
+        assert child.returncode == status, errors
+        assert [file.name for file in tmp_path.iterdir()] == [part.name]
+        assert part.read_text().endswith("\n")
+        found = {row.key: row.note for row in sweep_file.read(part)[1]}
+        assert found.keys() >= {sweep_file.parse_row(line).key for line in shown[2:-1]}
+        assert found | kept == found  # nothing lost, nothing measured again
+        kept = found
+    assert run > 2
+    assert [file.name for file in tmp_path.iterdir()] == [out.name]
+    lines = re.findall(r"^ *\d+ .*", out.read_text(), re.MULTILINE)
+    shapes, families = 6 * 2 * 2, 2 * 10
+    assert len(sweep_file.read(out)[1]) == len(lines) == shapes * 3 + families * 2
