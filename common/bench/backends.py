@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+import sweep_file
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fa2course import attention, library
@@ -49,15 +50,13 @@ def official_tile(q, k, causal) -> tuple[int, int]:
 
 
 def stage(name: str, tiles: str) -> Backend:
-    """stage6 is the row "lazy", stage6_paper the other one."""
-    number, _, variant = name.removeprefix("stage").partition("_")
-    variant = variant or ("lazy" if number == "6" else "")
+    number, variant = sweep_file.stage_of(name)
 
     def call(q, k, v, causal):
         return attention(q, k, v, stage=number, variant=variant, tiles=tiles, causal=causal)
 
     def tile(q, k, causal):
-        if number == "1":  # S and P add to what its tiles ask for
+        if number == 1:  # S and P add to what its tiles ask for
             return None
         problem = library.Problem(
             batch=q.shape[0], heads_q=q.shape[1], heads_kv=k.shape[1], seqlen_q=q.shape[2],
@@ -65,7 +64,7 @@ def stage(name: str, tiles: str) -> Backend:
             dtype=library.DTYPES[str(q.dtype).removeprefix("torch.")],
         )  # fmt: skip
         options = library.Options(
-            stage=number.encode(), variant=variant.encode(), backend=library.CUDA,
+            stage=str(number).encode(), variant=variant.encode(), backend=library.CUDA,
             tile_mode=library.TILE_MODES[tiles],
         )  # fmt: skip
         chosen = library.load().tile(problem, options)

@@ -24,6 +24,8 @@ sys.path[:0] = [str(ROOT / "common" / "python"), str(ROOT / "common" / "bench")]
 import ncu_table  # noqa: E402
 import sweep_file  # noqa: E402
 
+from fa2course.launcher.paths import write_whole  # noqa: E402
+
 HOLDS, PARTLY, WRONG, OPEN = "holds", "partly", "does not hold", "not decided here"
 CODE = "csrc/flash_attn/src"
 
@@ -55,8 +57,14 @@ class Evidence:
         """TFLOP/s of cuBLAS in the sweep's process."""
         return float(re.search(r"in this process (\d+) TFLOP/s", "\n".join(self.about)).group(1))
 
-    def profile(self, suffix: str = "") -> dict:
-        return json.loads((NOTES / f"fa2_ncu_4096_d128{suffix}.json").read_text())
+    @functools.cached_property
+    def profiles(self) -> dict[str, tuple[ncu_table.Shape, ncu_table.Report]]:
+        """What Nsight Compute measured, N 4096, d 128, full."""
+        found = {}
+        for name, suffix in (("official", "_official"), ("stage 2", "_stage2"), ("stage 6", "")):
+            about = json.loads((NOTES / f"fa2_ncu_4096_d128{suffix}.json").read_text())
+            found[name] = ncu_table.shape_of(about), ncu_table.read_kept(about)
+        return found
 
     def rows(self, backend: str, **wanted) -> list[sweep_file.Row]:
         """Rows that ran, of the B2 H16 sweep unless `batch` says otherwise."""
@@ -268,33 +276,23 @@ def less_memory(e):
 
 
 def tensor_dominates(e):
-    p = e.profile("_official")["measured"]
-    hmma = p["opcodes"]["HMMA"]
-    ours = e.profile()["measured"]
-    op, other = max(((op, n) for op, n in p["opcodes"].items() if op != "HMMA"), key=lambda x: x[1])
+    report = e.profiles["official"][1]
+    v, hmma = report.values, report.opcodes["HMMA"]
+    active, ours = (e.profiles[name][1].values[ncu_table.TENSOR_ACTIVE]
+                    for name in ("official", "stage 6"))  # fmt: skip
+    others = {op: n for op, n in report.opcodes.items() if op != "HMMA"}
+    op = max(others, key=others.__getitem__)
     return judged(
-        p[ACTIVE] > max(p.get(pipe, 0) for pipe in ncu_table.PIPES),
-        f"{hmma:,} HMMA; tensor pipe active {p[ACTIVE]:.0f}% of cycles (stage 6: {ours[ACTIVE]:.0f}%), "
-        f"more than any other pipe. By count it is one of {p[INSTRUCTIONS] / hmma:.1f} instructions"
-        f"; {op} {other:,}",
+        active > max(v.get(pipe, 0) for pipe in ncu_table.PIPES),
+        f"{hmma:,} HMMA; tensor pipe active {active:.0f}% of cycles (stage 6: {ours:.0f}%), more "
+        f"than any other pipe. By count it is one of {v[ncu_table.INSTRUCTIONS] / hmma:.1f} "
+        f"instructions; {op} {others[op]:,}",
     )
 
 
-ACTIVE = "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active"
-INSTRUCTIONS = "smsp__inst_executed.sum"
-
-
-def dram_bytes(profile: dict) -> float:
-    m = profile["measured"]
-    return m["dram__bytes_read.sum"] + m["dram__bytes_write.sum"]
-
-
 def dram_below(e):
-    shares = {}
-    for name, suffix in (("official", "_official"), ("stage 2", "_stage2"), ("stage 6", "")):
-        profile = e.profile(suffix)
-        score = 2 * profile["batch"] * profile["heads"] * profile["seqlen"] ** 2
-        shares[name] = dram_bytes(profile) / score
+    shares = {name: report.dram_bytes / shape.score_bytes
+              for name, (shape, report) in e.profiles.items()}  # fmt: skip
     text = ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares.items())
     return judged(
         max(shares.values()) < 0.25,
@@ -304,11 +302,7 @@ def dram_below(e):
 
 
 def occupancy(e):
-    limits = [f"launch__occupancy_limit_{what}" for what in ("blocks", "registers", "shared_mem",
-                                                             "warps")]  # fmt: skip
-    blocks = {name: int(min(e.profile(suffix)["measured"][limit] for limit in limits))
-              for name, suffix in (("official", "_official"), ("stage 2", "_stage2"),
-                                   ("stage 6", ""))}  # fmt: skip
+    blocks = {name: report.blocks_per_sm for name, (_, report) in e.profiles.items()}
     text = ", ".join(f"{name} {n}" for name, n in blocks.items())
     return judged(blocks["official"] in (1, 2), f"blocks per SM, d 128: {text}")
 
@@ -490,8 +484,7 @@ def carried_state(e):
 
 
 def tuned_bytes(e):
-    profile = e.profile("_official")
-    share = profile["measured"][ncu_table.DRAM_SHARE]
+    share = e.profiles["official"][1].values[ncu_table.DRAM_SHARE]
     return judged(share < 50, f"at N 4096 d 128 the official kernel keeps DRAM busy {share:.1f}%")
 
 
@@ -647,9 +640,7 @@ def markdown(e: Evidence) -> str:
 
 
 def write(target: Path, text: str) -> None:
-    temporary = target.with_name(f".{target.name}.tmp")
-    temporary.write_text(text)
-    temporary.replace(target)
+    write_whole(target, text)
     print(f"Written: {target}")
 
 

@@ -60,6 +60,11 @@ class Shape:
         return 2 * self.batch * self.heads * self.seqlen**2
 
 
+def shape_of(about: dict) -> Shape:
+    """Of the JSON beside a report."""
+    return Shape(*(about[f] for f in ("batch", "heads", "seqlen", "headdim", "causal")))
+
+
 @dataclass
 class Report:
     kernel: str
@@ -112,6 +117,12 @@ def read(path: Path) -> Report:
             opcodes[ids.as_string(i)] = metric.as_uint64(i)
     gpu = action.metric_by_name("device__attribute_display_name")
     return Report(action.name(), gpu.as_string() if gpu else "unknown GPU", values, opcodes)
+
+
+def read_kept(about: dict) -> Report:
+    """From the JSON beside a report."""
+    values = about["measured"]
+    return Report(about["backend"], about["gpu_model"], values, values["opcodes"])
 
 
 def human(value: float) -> str:

@@ -9,7 +9,6 @@ Runs anywhere: needs matplotlib, no GPU.
 
 import csv
 import io
-import os
 import sys
 from pathlib import Path
 
@@ -20,6 +19,7 @@ import sweep_file  # noqa: E402
 from sweep_file import Row  # noqa: E402
 
 from fa2course import plots, report  # noqa: E402
+from fa2course.launcher.paths import write_whole  # noqa: E402
 
 FIRST = ["seqlen", "headdim", "sdpa_ms", "fa2_ms", "fa2_tflops", "sdpa_tflops"]
 SHAPE = ["causal", "batch", "heads", "dtype", "tiles"]
@@ -78,8 +78,7 @@ def to_csv(about: list[str], rows: list[Row]) -> str:
 def look_of(backend: str) -> tuple[str, str, str, str]:
     if backend in LOOK:
         return LOOK[backend]
-    number = int(backend.removeprefix("stage").split("_")[0])
-    variant = "paper" if "_" in backend else "lazy" if number == 6 else ""
+    number, variant = sweep_file.stage_of(backend)
     label = f"stage {number} {STAGE_NAMES.get(number, '')} {variant}".strip()
     return plots.STAGE_COLORS[number], "o", "--" if variant == "paper" else "-", label
 
@@ -179,13 +178,10 @@ def save(plt, drawn, about: list[str], target: Path, legend: float) -> None:
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     figure.tight_layout(rect=(0, 0, 1 - legend / width, 1 - 0.6 / height))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        figure.savefig(temporary, format="png", dpi=120)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-        plt.close(figure)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=120)
+    plt.close(figure)
+    write_whole(target, picture.getvalue())
 
 
 def write(source: Path, out: Path) -> list[Path]:
@@ -193,11 +189,8 @@ def write(source: Path, out: Path) -> list[Path]:
     about, rows = sweep_file.read(source)
     if not rows:
         raise ValueError(f"{source} has no rows")
-    out.mkdir(parents=True, exist_ok=True)
     table = out / "fa2_sweep.csv"
-    temporary = table.with_name(f".{table.name}.{os.getpid()}.tmp")
-    temporary.write_text(to_csv(about, rows))
-    temporary.replace(table)
+    write_whole(table, to_csv(about, rows))
     written = [table]
     plt = report.pyplot()
     if any(row.ms and row.tiles in ("tuned", "-") for row in rows):

@@ -14,23 +14,24 @@ sys.path[:0] = [str(ROOT / "common" / "python"), str(ROOT / "common" / "bench")]
 sys.path += sorted(glob.glob("/opt/nvidia/nsight-compute/*/extras/python"))[-1:]
 
 import ncu_table  # noqa: E402
+import sweep_file  # noqa: E402
+
+from fa2course.launcher import paths, stages  # noqa: E402
 
 
 def simulate(about: dict) -> dict[str, int]:
     """The simulator's counts of the same kernel, tile and shape, from small shapes (exactly)."""
     from fa2course import library
-    from fa2course.launcher import paths, stages
     from fa2course.predict import counts
 
-    _, number, variant = (about["backend"].replace("stage", "_", 1) + "__").split("_")[:3]
-    variant = variant or ("lazy" if number == "6" else "")
+    number, variant = sweep_file.stage_of(about["backend"])
     problem = library.Problem(
         batch=about["batch"], heads_q=about["heads"], heads_kv=about["heads"],
         seqlen_q=about["seqlen"], seqlen_k=about["seqlen"], head_dim=about["headdim"],
         causal=about["causal"], dtype=library.DTYPES["float16"],
     )  # fmt: skip
     options = library.Options(
-        stage=number.encode(), variant=variant.encode(), backend=library.SIM,
+        stage=str(number).encode(), variant=variant.encode(), backend=library.SIM,
         tile_mode=library.TILE_MODES[about["tiles"]], gpu=about["gpu_model"].encode(),
     )  # fmt: skip
     t = library.load().tile(problem, options)
@@ -40,7 +41,7 @@ def simulate(about: dict) -> dict[str, int]:
         about["batch"], about["heads"], about["heads"], N, N, about["headdim"], about["causal"]
     )
     kernel = counts.Kernel(
-        stages.find(number), variant, "fp16", t.row,
+        stages.find(str(number)), variant, "fp16", t.row,
         counts.Tile(t.Br, t.Bc, t.warps, t.depth, t.shared_bytes),
     )  # fmt: skip
     build = os.environ.get("FA2_BUILD_DIR") or paths.preset_dir("sim")
@@ -66,28 +67,21 @@ def main(words: list[str]) -> int:
     if about["backend"].startswith("stage") and "counters" not in about:
         print("fa2 profile: counting on the simulator", file=sys.stderr, flush=True)
         about["counters"] = simulate(about)
-    write(about_file, json.dumps(about, indent=1) + "\n")
-    shape = ncu_table.Shape(*(about[name] for name in ("batch", "heads", "seqlen", "headdim",
-                                                       "causal")))  # fmt: skip
+    paths.write_whole(about_file, json.dumps(about, indent=1) + "\n")
+    shape = ncu_table.shape_of(about)
     rows = ncu_table.table(
         report, shape, about.get("counters"), about.get("tile", {}).get("warps", 0)
     )
     lines = [f"{report.gpu}, driver {about['driver']}, CUDA {about['cuda']}, commit "
              f"{about['commit']}. {shape}, tiles {about['tiles']}."]  # fmt: skip
     text = ncu_table.markdown(f"Nsight Compute: {about['backend']}", lines, rows)
-    write(path.with_suffix(".md"), text)
+    paths.write_whole(path.with_suffix(".md"), text)
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     print(lines[0] + "\n")
     for row in rows:
         print("  ".join(cell.strip().ljust(w) for cell, w in zip(row, widths)).rstrip())
     print(f"\nWritten: {path.with_suffix('.md')}")
     return 0
-
-
-def write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

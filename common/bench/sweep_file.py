@@ -61,6 +61,12 @@ class Row:
         ).rstrip()  # fmt: skip
 
 
+def stage_of(backend: str) -> tuple[int, str]:
+    """Number and variant of a backend: stage6 is the row "lazy", stage6_paper the other one."""
+    number, _, variant = backend.removeprefix("stage").partition("_")
+    return int(number), variant or ("lazy" if number == "6" else "")
+
+
 def header() -> str:
     return FORMAT.format(*COLUMNS.split())
 

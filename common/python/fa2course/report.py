@@ -2,14 +2,15 @@
 
 The format of compare.json is described in common/cli/README.md.
 """
+import io
 import json
 import os
 import sys
 from pathlib import Path
 
+from .launcher.paths import write_whole
+from .merge import FORMAT, VERSION
 from .plots import INK, PAPER, draw_counters, draw_times
-
-FORMAT, VERSION = "fa2-compare", 1
 
 
 class ReportError(Exception):
@@ -61,15 +62,13 @@ def draw(results: dict, target: Path) -> None:
     figure.text(0.1 / width, 1 - 0.4 / height, under, va="top", fontsize=9)
     legend = 1.7 if timed else 0  # inches
     figure.tight_layout(rect=(0, 0, 1 - legend / width, 1 - 0.6 / height))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=130)
+    plt.close(figure)
     try:
-        figure.savefig(temporary, format="png", dpi=130)
-        temporary.replace(target)
+        write_whole(target, picture.getvalue())
     except OSError as error:
         raise ReportError(f"Cannot write {target}: {error.strerror}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-        plt.close(figure)
 
 
 def main(arguments: list[str]) -> int:

@@ -76,9 +76,7 @@ def test_profiles_are_read_back_without_a_gpu(name):
     report = ncu_table.read(NOTES / f"{name}.ncu-rep")
     about = json.loads((NOTES / f"{name}.json").read_text())
     assert json.loads(json.dumps(report.values_kept())) == about["measured"]
-    shape = ncu_table.Shape(
-        *(about[key] for key in ("batch", "heads", "seqlen", "headdim", "causal"))
-    )
+    shape = ncu_table.shape_of(about)
     assert (shape.seqlen, shape.headdim) == (4096, 128)
     assert "H200" in report.gpu
     assert report.values[ncu_table.HMMA] == report.opcode("HMMA") == ncu_table.least_mma(shape)

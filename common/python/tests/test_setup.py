@@ -188,10 +188,16 @@ def test_full_disk_in_a_log(place):
 def test_files_are_written_whole(tmp_path, monkeypatch):
     path = tmp_path / "x"
     paths.write_whole(path, "old")
-    monkeypatch.setattr(paths.Path, "write_text", lambda *a: (_ for _ in ()).throw(OSError(28, "full")))
+
+    def half(file, content):
+        file.open("wb").write(content[:1])
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(paths.Path, "write_bytes", half)
     with pytest.raises(OSError):
         paths.write_whole(path, "new")
     assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_compare_help_is_that_of_the_program(build_dir):

@@ -1,4 +1,5 @@
 """Where things are. Everything that ./fa2 makes lies under build/, which git ignores."""
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -15,12 +16,15 @@ def preset_dir(preset: str) -> Path:
     return BUILD / preset
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Writes a file so that it is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_or(path: Path, default: str = "") -> str:
