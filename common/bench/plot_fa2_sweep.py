@@ -131,7 +131,7 @@ def parent_gains(rows: list[Row]) -> dict[tuple[int, int], list[tuple[int, float
     return {key: sorted(values) for key, values in gains.items()}
 
 
-def draw_parents(plt, about: list[str], rows: list[Row]):
+def draw_parents(plt, rows: list[Row]):
     """Each stage's speedup over its parent against batch x heads."""
     gains = parent_gains(rows)
     headdims = sorted({d for d, _ in gains})
@@ -197,7 +197,7 @@ def write(source: Path, out: Path) -> list[Path]:
         save(plt, draw_speed(plt, about, rows), about, out / "fa2_sweep.png", 2.2)
         written.append(out / "fa2_sweep.png")
     if parent_gains(rows):
-        save(plt, draw_parents(plt, about, rows), about, out / "fa2_sweep_parents.png", 2.2)
+        save(plt, draw_parents(plt, rows), about, out / "fa2_sweep_parents.png", 2.2)
         written.append(out / "fa2_sweep_parents.png")
     return written
 

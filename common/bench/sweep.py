@@ -24,6 +24,7 @@ import timing  # noqa: E402
 from sweep_file import Row  # noqa: E402
 
 from fa2course import library  # noqa: E402
+from fa2course.launcher.commands.compare import commit  # noqa: E402
 
 SEQLENS = [512, 1024, 2048, 4096, 8192, 16384]
 # Batch x heads for the second figure: from 1 block per SM and far fewer to many.
@@ -48,16 +49,6 @@ def arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--like", type=Path, help="a compare.json: its shapes and stages")
     parser.add_argument("--quiet", action="store_true")
     return parser.parse_args(words)
-
-
-def commit() -> str:
-    if os.environ.get("FA2_COMMIT"):
-        return os.environ["FA2_COMMIT"]
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    return done.stdout.strip() or "unknown"
 
 
 def driver() -> str:
@@ -99,7 +90,7 @@ def environment_lines(peak: float | None) -> list[str]:
         f"{sweep_file.TITLE}: {properties.name} | compute capability {properties.major}."
         f"{properties.minor}, {properties.multi_processor_count} SMs | driver {driver()} | "
         f"CUDA {torch.version.cuda} | PyTorch {torch.__version__} | Triton {triton_version()} | "
-        f"commit {commit()} | {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        f"commit {os.environ.get('FA2_COMMIT') or commit() or 'unknown'} | {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         f"# median of {timing.RUNS} runs after {timing.WARM_UPS} warm-ups, device events, backends "
         f"in turn; N < {timing.REPLAY_BELOW}: replayed from a CUDA graph. "
         "TFLOP/s = 4 B H N^2 d / time, halved when causal",
@@ -246,9 +237,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"fa2 sweep: goes on after {len(done)} rows in {partial}", file=sys.stderr)
     lines = [*environment_lines(peak), sweep_file.header()]
     show("\n".join(lines), flush=True)
-    file = open(partial, "a") if partial else None
+    file = open(partial, "a", buffering=1) if partial else None  # line by line
     if file:
-        print("\n".join(lines), file=file, flush=True)
+        file.write("\n".join(lines) + "\n")
     wrong = 0
     for i, (shape, names) in enumerate(todo):
         left = [name for name in names
@@ -259,7 +250,7 @@ def run(options: argparse.Namespace) -> int:
         for row in measure(shape, left, peak) if left else []:
             show(row, flush=True)
             if file:
-                print(row, file=file, flush=True)
+                file.write(f"{row}\n")  # at once: an interrupt leaves whole rows
             wrong += failed(row)
     if file:
         file.close()

@@ -140,10 +140,21 @@ def clone(tmp_path) -> Clone:
     return Clone(tmp_path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build_dir() -> Path:
     """The build folder that ./fa2 test built; skips without one."""
     folder = os.environ.get("FA2_BUILD_DIR")
     if not folder:
         pytest.skip("FA2_BUILD_DIR is not set: run by ./fa2 test")
     return Path(folder)
+
+
+@pytest.fixture
+def built(build_dir, monkeypatch):
+    """attention() takes the library of that folder."""
+    from fa2course import library
+
+    monkeypatch.setenv("FA2_LIBRARY", str(build_dir / "lib" / "libfa2course.so"))
+    library.load.cache_clear()
+    yield
+    library.load.cache_clear()

@@ -8,15 +8,8 @@ import pytest
 from fa2course import attention, library
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
+pytestmark = pytest.mark.usefixtures("built")
 DTYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
-
-
-@pytest.fixture(autouse=True)
-def built(build_dir, monkeypatch):
-    monkeypatch.setenv("FA2_LIBRARY", str(build_dir / "lib" / "libfa2course.so"))
-    library.load.cache_clear()
-    yield
-    library.load.cache_clear()
 
 
 def random(rng, shape, dtype="float16"):

@@ -1,6 +1,7 @@
 """lectures/attention_layer.ipynb runs through without a GPU, and its ledger is whole."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,10 @@ CHECKS = ["state_smaller_than_score_matrix", "matches_sdpa_within_1e-3", "memory
 
 
 @pytest.fixture(scope="module")
-def executed():
-    import os
-
-    build = os.environ.get("FA2_BUILD_DIR")
-    if not build:
-        pytest.skip("FA2_BUILD_DIR is not set: run by ./fa2 test")
+def executed(build_dir):
     before = dict(os.environ)
     os.environ |= {
-        "FA2_LIBRARY": f"{build}/lib/libfa2course.so",
+        "FA2_LIBRARY": str(build_dir / "lib" / "libfa2course.so"),
         "CUDA_VISIBLE_DEVICES": "",  # the same answer on every machine
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT / "notes"
 sys.path.insert(0, str(ROOT / "common" / "bench"))
+pytestmark = pytest.mark.usefixtures("built")
 PROFILES = ["fa2_ncu_4096_d128", "fa2_ncu_4096_d128_stage2", "fa2_ncu_4096_d128_official"]
 
 
@@ -19,16 +20,6 @@ PROFILES = ["fa2_ncu_4096_d128", "fa2_ncu_4096_d128_stage2", "fa2_ncu_4096_d128_
 def claims():
     pytest.importorskip("numpy")
     return importlib.import_module("claims")
-
-
-@pytest.fixture(autouse=True)
-def built(build_dir, monkeypatch):
-    from fa2course import library
-
-    monkeypatch.setenv("FA2_LIBRARY", str(build_dir / "lib" / "libfa2course.so"))
-    library.load.cache_clear()
-    yield
-    library.load.cache_clear()
 
 
 def test_every_verdict_is_computed_again(claims):

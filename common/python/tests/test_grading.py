@@ -317,12 +317,11 @@ def hostile(name: str, students: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def a_class(tmp_path_factory):
+def a_class(tmp_path_factory, build_dir):
     """A folder of hostile submissions around an honest one, graded, and how."""
-    build = os.environ.get("FA2_BUILD_DIR")
-    if not build or not (Path(build) / "bin" / "fa2-check").exists():
+    if not (build_dir / "bin" / "fa2-check").exists():
         pytest.skip("fa2-check is not built: run by ./fa2 test")
-    if "asan" in Path(build).name:
+    if "asan" in build_dir.name:
         pytest.skip("AddressSanitizer needs more address space than the sandbox gives")
     students, out = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("grades")
     honest = solution(4)

@@ -1,7 +1,6 @@
 """Every wrong kernel of common/testing/mutants is rejected, and for the reason it should be."""
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +15,8 @@ VALUES_RIGHT = ("counters", "shared-memory race")
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(build_dir):
     """The verdicts on all mutants and on the stages as they are. Together, on all cores."""
-    if not os.environ.get("FA2_BUILD_DIR"):
-        pytest.skip("FA2_BUILD_DIR is not set: run by ./fa2 test")
-    build_dir = Path(os.environ["FA2_BUILD_DIR"])
     if reason := mutants.Bench.reason_not_to_run(build_dir):
         pytest.skip(reason)
     bench = mutants.Bench(build_dir)

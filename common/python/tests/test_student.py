@@ -113,12 +113,8 @@ class Checks:
 
 
 @pytest.fixture(scope="module")
-def checks(tmp_path_factory) -> Checks:
-    import os
-
-    if not os.environ.get("FA2_BUILD_DIR"):
-        pytest.skip("FA2_BUILD_DIR is not set: run by ./fa2 test")
-    checks = Checks(tmp_path_factory.mktemp("checks"), Path(os.environ["FA2_BUILD_DIR"]))
+def checks(tmp_path_factory, build_dir) -> Checks:
+    checks = Checks(tmp_path_factory.mktemp("checks"), build_dir)
     yield checks
     checks.pool.shutdown(cancel_futures=True)
 

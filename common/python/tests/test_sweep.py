@@ -71,12 +71,10 @@ def test_flops_are_the_lectures_and_halved_when_causal():
 
 @pytest.mark.parametrize("stage", range(2, 7))
 @pytest.mark.parametrize("causal", [False, True])
-def test_requested_bytes_are_what_the_simulator_counts(stage, causal, build_dir, monkeypatch):
+def test_requested_bytes_are_what_the_simulator_counts(stage, causal, built):
     np = pytest.importorskip("numpy")
-    from fa2course import attention, library
+    from fa2course import attention
 
-    monkeypatch.setenv("FA2_LIBRARY", str(build_dir / "lib" / "libfa2course.so"))
-    library.load.cache_clear()
     q = np.random.default_rng(0).standard_normal((1, 1, 200, 64)).astype(np.float16)
     counters = {}
     attention(q, q, q, stage=stage, causal=causal, tiles="same", counters=counters)
@@ -123,7 +121,7 @@ def test_axes_of_the_pictures(text):
         assert labels == ["SDPA MATH", "official FA2 (SDPA FLASH)", "stage 6 deferred lazy"]
     flash = speed.axes[0].lines[1]
     assert list(flash.get_xdata()) == [512, 1024, 16384]  # without the one that ran out of memory
-    parents, _ = plot.draw_parents(plt, about, rows)
+    parents, _ = plot.draw_parents(plt, rows)
     assert parents.axes[0].get_xlabel() == "batch x heads"
     assert plot.parent_gains(rows)[64, 2] == [(16, pytest.approx(2), 0.04),
                                               (64, pytest.approx(2), 0.04)]  # fmt: skip

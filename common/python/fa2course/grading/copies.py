@@ -1,5 +1,6 @@
 """Flags for the eye of the instructor: copies of solutions, of each other, and code that reaches out
 of the kernel. A flag changes no points."""
+import functools
 import hashlib
 import re
 from collections import defaultdict
@@ -64,6 +65,7 @@ def reaching_out(kernel: bytes) -> list[str]:
     return sorted(found - usual())
 
 
+@functools.cache
 def usual() -> set[str]:
     """What the course's own kernels use: no reason to look twice."""
     words = set()

@@ -50,11 +50,6 @@ class Ended:
     status: int | None  # of exit; None when it was killed
     stopped: str  # why it was killed, in words; "" when it ended by itself
     output: str
-    seconds: float
-
-    @property
-    def ok(self) -> bool:
-        return self.status == 0
 
 
 @dataclass(frozen=True)
@@ -133,7 +128,6 @@ class Sandbox:
     scratch: Path
     readable: list[Path] = field(default_factory=list)
     limits: Limits = Limits()
-    env: dict[str, str] = field(default_factory=dict)
     owner: User | None = None  # of the scratch folder, where sandboxes share one
 
     def __post_init__(self):
@@ -180,20 +174,20 @@ class Sandbox:
     def environment(self) -> dict[str, str]:
         scratch = str(self.scratch)
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": scratch,
-                "TMPDIR": scratch, **self.env, "FA2_SANDBOX": self.token}
+                "TMPDIR": scratch, "FA2_SANDBOX": self.token}
 
     def run(self, command: list[str], limits: Limits | None = None, scrub: bool = True) -> Ended:
         """Runs a program. When it returns, nothing of it is alive, and (scrub) the scratch folder
         holds plain files and folders only."""
         limits = limits or self.limits
-        start = time.monotonic()
+        deadline = time.monotonic() + limits.seconds
         self._hand_over()
         child = subprocess.Popen(
             self.command(command, limits), cwd="/", env=self.environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True)
         try:
-            output, stopped = _watch(child, limits, self.scratch, start + limits.seconds)
+            output, stopped = _watch(child, limits, self.scratch, deadline)
         finally:
             self._end(child)
             child.stdout.close()
@@ -204,7 +198,7 @@ class Sandbox:
             status = 128 - status  # bubblewrap reports signal n as 128 + n
         if not stopped and status < 0:
             stopped = _signal_name(-status)
-        return Ended(None if stopped else status, stopped, output, time.monotonic() - start)
+        return Ended(None if stopped else status, stopped, output)
 
     def _hand_over(self) -> None:
         """What the grader has put into the scratch folder belongs to the sandbox's user, too."""

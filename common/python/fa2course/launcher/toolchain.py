@@ -131,7 +131,3 @@ LIBRARIES = (
     Library("CLI11", ("CLI/CLI.hpp",), "libcli11-dev"),
     Library("nlohmann-json", ("nlohmann/json.hpp",), "nlohmann-json3-dev"),
 )
-
-
-def version_text(version: tuple[int, ...]) -> str:
-    return ".".join(str(part) for part in version)

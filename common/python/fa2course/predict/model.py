@@ -256,8 +256,6 @@ class LaunchPrediction:
 
 @dataclass
 class Prediction:
-    kernel: Kernel
-    shape: Shape
     launches: list[LaunchPrediction]
 
     @property
@@ -301,4 +299,4 @@ def predict(gpu: Gpu, constants: Constants, registers: dict[str, int], kernel: K
         seconds = max(plan.cycles / gpu.hz, dram) + START_FILLS * constants.fill / gpu.hz
         parts.append(LaunchPrediction(launch, work, known, fit, plan, launch.counters["blocks"],
                                       seconds, dram))
-    return Prediction(kernel, shape, parts)
+    return Prediction(parts)

@@ -1,17 +1,11 @@
 """The check of one kernel, step by step. What ./fa2 check and ./fa2 grade call.
 
     result = check(4, Path("work/stage4/kernel.cu"), scratch_folder)
-
-As a program of its own, which prints the result as JSON and ends with 0 (solved), 1 or 2:
-
-    python3 -m fa2course.student.check 4 work/stage4/kernel.cu SCRATCH
 """
-import argparse
 import hashlib
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -297,24 +291,3 @@ def read(path: Path) -> str:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_RESULTS:
         raise ValueError
     return path.read_text(errors="replace")
-
-
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python3 -m fa2course.student.check", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", type=int)
-    parser.add_argument("kernel", type=Path)
-    parser.add_argument("scratch", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args(arguments)
-    try:
-        result = check(options.stage, options.kernel, options.scratch, quick=options.quick)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return error.status
-    print(json.dumps(result, indent=1))
-    return 0 if result["first_failure"] is None else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

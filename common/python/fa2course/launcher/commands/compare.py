@@ -63,7 +63,7 @@ def run(arguments: list[str]) -> int:
     quiet = "--quiet" in arguments
     predicting = backend != "cuda" and value_of("--gpu", arguments) is not None
     preset = build.choose("sim" if predicting else backend, quiet)
-    python = set_up(preset, backend, ["fa2-counts"] if predicting else [])
+    python = set_up(preset, ["fa2-counts"] if predicting else [])
     out = Path(value_of("--out", arguments) or paths.BUILD / "results" / "compare").resolve()
     if not value_of("--out", arguments) and Path.cwd() != paths.ROOT:
         arguments = [*arguments, "--out", str(out)]
@@ -185,7 +185,7 @@ def commit() -> str:
         return ""
 
 
-def set_up(preset: str, backend: str | None, besides: list[str] = ()) -> Path | None:
+def set_up(preset: str, besides: list[str] = ()) -> Path | None:
     """Everything up to the built program. Returns the Python that draws the picture, None without."""
     paths.BUILD.mkdir(exist_ok=True)
     with lock.exclusive():
