@@ -190,8 +190,8 @@ def peak_share(e):
     ours = [r.peak for r in e.rows("stage6", headdim=128) if r.seqlen >= 4096]
     return judged(
         min(shares) >= 0.4 and max(shares) <= 0.6,
-        f"official {spread(100 * s for s in shares)}%, stage 6 {spread(100 * s for s in ours)}% of the "
-        "datasheet's 989 TFLOP/s: Hopper's peak needs wgmma, which FA2 does not use",
+        f"official {spread(100 * s for s in shares)}%, stage 6 {spread(100 * s for s in ours)}% of "
+        "the datasheet's 989 TFLOP/s: Hopper's peak needs wgmma, which FA2 does not use",
         partly=max(shares) >= 0.4,
     )
 
@@ -203,8 +203,8 @@ def math_quadratic(e):
              for d in (64, 128) for c in (False, True)]  # fmt: skip
     return judged(
         12 < min(ratios) and max(ratios) < 20,
-        f"MATH takes {spread(ratios)} times as long for 4x N. But so does FA2: {spread(flash)} times. "
-        "Both do O(N^2) work; what MATH has more of is memory traffic",
+        f"MATH takes {spread(ratios)} times as long for 4x N. But so does FA2: {spread(flash)} "
+        "times. Both do O(N^2) work; what MATH has more of is memory traffic",
     )
 
 
@@ -234,8 +234,8 @@ def within_1e3(e):
     match = e.layer["match"]
     return judged(
         match["apart"] < 1e-3 and match["within_2x"],
-        f"layers {match['apart']:.1e} apart. On unit-variance q, k, v merely rounding the exact answer "
-        "costs almost 1e-3, so the course judges by twice the error of a 16-bit evaluation",
+        f"layers {match['apart']:.1e} apart. On unit-variance q, k, v merely rounding the exact "
+        "answer costs almost 1e-3, so the course judges by twice the error of a 16-bit evaluation",
     )
 
 
@@ -259,8 +259,8 @@ def whole_memory(e):
         found.append(curves["math"]["peak"][at[1]] / curves["math"]["peak"][at[0]])
     return judged(
         min(found) > 12,
-        f"peak memory of the whole layer with its weights grows {spread(found)}x: the resting memory "
-        "hides part of the growth",
+        f"peak memory of the whole layer with its weights grows {spread(found)}x: the resting "
+        "memory hides part of the growth",
         partly=True,
     )
 
@@ -329,7 +329,8 @@ def vanishing(e):
     text = ", ".join(f"B{b} H{h} {g:.3g}x" for (b, h), g in gains.items())
     return judged(
         gains[1, 1] > 4 * gains[16, 32],
-        f"one block per query tile, stage 3 over 2, N2048 d128: {text}; notes/fa2_sweep_parents.png",
+        f"one block per query tile, stage 3 over 2, N2048 d128: {text}; "
+        "notes/fa2_sweep_parents.png",
     )
 
 
@@ -361,8 +362,8 @@ def columns_or_rows(e):
     return judged(
         False,
         "reversed: FA1 split K and V (columns of S) among the warps, FA2 the rows of Q: "
-        f"{official('kernel_traits.h', 76, 'Layout<Shape<Int<kNWarps>,_1,_1>>')}; paper, section 3.3. "
-        f"Stage 3 -> 4: bytes of partial O {before:,} -> {after}",
+        f"{official('kernel_traits.h', 76, 'Layout<Shape<Int<kNWarps>,_1,_1>>')}; paper, section "
+        f"3.3. Stage 3 -> 4: bytes of partial O {before:,} -> {after}",
     )
 
 
@@ -371,8 +372,8 @@ def final_reduction(e):
     nothing = after["shared_store_bytes_partial_o"] == 0
     return judged(
         not nothing,
-        "with the rows split, a row belongs to one warp: nothing is combined across warps, at the end "
-        f"either (partial O: {after['shared_store_bytes_partial_o']} bytes in stage 4)",
+        "with the rows split, a row belongs to one warp: nothing is combined across warps, at the "
+        f"end either (partial O: {after['shared_store_bytes_partial_o']} bytes in stage 4)",
     )
 
 
@@ -381,9 +382,10 @@ def one_multiply_less(e):
     five, paper, lazy = (c["fp32_mul_O"] + c["fp32_fma_O"] for c in counts)
     return judged(
         False,
-        f"of the division: multiplications on O, N512 d64, stage 5 {five:,}, stage 6 paper {paper:,}. "
-        f"O is still multiplied by e^(m_old - m_new): {official('softmax.h', 137, 'softmax_rescale_o')}."
-        f" Skipping that is FA4's rule ({lazy:,} in the row lazy)",
+        f"of the division: multiplications on O, N512 d64, stage 5 {five:,}, stage 6 paper "
+        f"{paper:,}. O is still multiplied by e^(m_old - m_new): "
+        f"{official('softmax.h', 137, 'softmax_rescale_o')}. Skipping that is FA4's rule ({lazy:,} "
+        "in the row lazy)",
         partly=lazy < paper < five,
     )
 
@@ -492,30 +494,35 @@ LECTURE = [
     Claim("L1", "FA2 is about 2x faster than FA1", twice_fa1),
     Claim("L2", "FA2 sits at 50-70% of the GEMM throughput", share_of_gemm),
     Claim("L3", "FA1's grid was (q tiles, heads, batch)",
-          fixed(WRONG, "the same lecture says later that FA1 serialized the sequence inside a block. "
-                       "FA1's paper and first release: batch x heads; its later releases split the "
-                       "queries over grid.z (fmha_fwd_launch_template.h:86 `num_splits`)")),
+          fixed(WRONG, "the same lecture says later that FA1 serialized the sequence inside a "
+                       "block. FA1's paper and first release: batch x heads; its later releases "
+                       "split the queries over grid.z (fmha_fwd_launch_template.h:86 "
+                       "`num_splits`)")),
     Claim("L4", "in FA1 the work over the sequence was serialized inside one block",
           fixed(HOLDS, "paper of FA1 and its first release; stage2_fa1 does so")),
     Claim("L5", "FA1's reductions of m and l went through shared memory, with barriers",
-          fixed(HOLDS, "v1.0.9, fmha/softmax.h:548 `smem_red.store`, fmha/softmax.h:549 `__syncthreads`; a quad had reduced by shuffles first, fmha/softmax.h:547 `quad_reduce`")),
+          fixed(HOLDS, "v1.0.9, fmha/softmax.h:548 `smem_red.store`, fmha/softmax.h:549 "
+                       "`__syncthreads`; a quad had reduced by shuffles first, fmha/softmax.h:547 "
+                       "`quad_reduce`")),
     Claim("L6", "each of FA2's changes makes it faster", each_change),
     Claim("L7", "FA2's grid is (q tiles, heads, batch)",
-          fixed(WRONG, f"(q tiles, batch, heads): {official('flash_fwd_launch_template.h', 64, 'grid')}; "
-                       "a batch over 65,535 is refused because of that order")),
+          fixed(WRONG, "(q tiles, batch, heads): "
+                       f"{official('flash_fwd_launch_template.h', 64, 'grid')}; a batch over "
+                       "65,535 is refused because of that order")),
     Claim("L8", "you go from 8 blocks to 128", eight_to_128),
     Claim("L9", "for a small batch with few heads that is the biggest single win", biggest_win),
     Claim("L10", "FA2 splits its warps over columns of K and V", columns_or_rows),
     Claim("L11", "each warp writes other rows of the output; no sync between warps for the GEMMs",
-          fixed(HOLDS, "because it splits rows; with columns split every warp would write all rows, so "
-                       "the lecture contradicts L10")),
-    Claim("L12", "a block-level reduction at the end combines (m, l) across warps", final_reduction),
+          fixed(HOLDS, "because it splits rows; with columns split every warp would write all "
+                       "rows, so the lecture contradicts L10")),
+    Claim("L12", "a block-level reduction at the end combines (m, l) across "
+                 "warps", final_reduction),
     Claim("L13", "FA2 keeps m and l in registers and reduces by shuffles", statistics_counters),
     Claim("L14", "with the statistics in registers, warps never wait in __syncthreads for softmax",
           barriers),
     Claim("L15", "O is rescaled once, in the epilogue, instead of in every iteration",
-          fixed(WRONG, "only the division by l is deferred; the rescale by e^(m_old - m_new) stays in "
-                       f"the loop: {official('softmax.h', 157, 'scores_scale')} and the paper's "
+          fixed(WRONG, "only the division by l is deferred; the rescale by e^(m_old - m_new) stays "
+                       f"in the loop: {official('softmax.h', 157, 'scores_scale')} and the paper's "
                        "Algorithm 1, line 10. Written without it the formula overflows or is wrong "
                        "when the maximum grows")),
     Claim("L16", "that drops one multiply per element of O and iteration", one_multiply_less),
@@ -523,15 +530,16 @@ LECTURE = [
           seventy_percent),
     Claim("L18", "the exponentials are O(N d) non-matmul work", exponentials),
     Claim("L19", "reading task: `tSrS` is the S accumulator of flash_fwd_kernel.h",
-          fixed(WRONG, f"it is {official('flash_fwd_kernel.h', 303, 'acc_s')}; `tSrS` is in the Hopper "
-                       "code (FA3)")),
+          fixed(WRONG, f"it is {official('flash_fwd_kernel.h', 303, 'acc_s')}; `tSrS` is in the "
+                       "Hopper code (FA3)")),
     Claim("L20", "reading task: `softmax_rescale_o_` and `softmax_template` in softmax.h",
           fixed(WRONG, f"{official('softmax.h', 137, 'softmax_rescale_o')}; there is no "
                        "`softmax_template`")),
     Claim("L21", "reading task: the division by l is in the epilogue",
           fixed(HOLDS, f"{official('softmax.h', 170, 'normalize_softmax_lse')}, called at "
                        f"{official('flash_fwd_kernel.h', 433, 'normalize_softmax_lse')}")),
-    Claim("L22", "benchmarks/benchmark_flash_attention.py takes --mode, --seqlen, --headdim, --causal",
+    Claim("L22", "benchmarks/benchmark_flash_attention.py takes --mode, --seqlen, --headdim, "
+                 "--causal",
           fixed(WRONG, "it has no flags; the shapes are in the file. `./fa2 sweep` takes them")),
     Claim("L23", "SDPA's MATH backend slows down quadratically", math_quadratic),
     Claim("L24", "FA2 stays flat or improves slightly with N", flat),
@@ -539,8 +547,8 @@ LECTURE = [
     Claim("L26", "SDPA falls back to MATH silently when FA2's conditions fail", falls_back),
     Claim("L27", "sdpa_kernel([FLASH_ATTENTION]) forces it, or fails loudly", forced),
     Claim("L28", "TFLOP/s = 4 B H N^2 d / time",
-          fixed(PARTLY, "of full attention. A causal mask leaves half; every table here halves then and "
-                        "says so, as the official benchmark does")),
+          fixed(PARTLY, "of full attention. A causal mask leaves half; every table here halves "
+                        "then and says so, as the official benchmark does")),
     Claim("L29", "tensor-core instructions dominate", tensor_dominates),
     Claim("L30", "DRAM traffic is far below O(N^2) bytes", dram_below),
     Claim("L31", "achieved DRAM bandwidth is far from the limit", tuned_bytes),
@@ -551,22 +559,23 @@ REVIEW = [
     Claim("P1", "FA1 reached 25 to 40% of the A100's peak", fa1_share),
     Claim("P2", "the schedule delays and batches the rescaling",
           fixed(PARTLY, "the division is delayed to the end; the rescaling itself is done in every "
-                        f"iteration ({official('softmax.h', 137, 'softmax_rescale_o')}). Batching it is "
-                        "FA4's, and our row lazy")),
+                        f"iteration ({official('softmax.h', 137, 'softmax_rescale_o')}). Batching "
+                        "it is FA4's, and our row lazy")),
     Claim("P3", "splitting the queries over blocks also removes the split-K reduction",
           removes_split_k),
-    Claim("P4", "within a block the work is split along output rows, so that each warp's accumulator "
-                "stays in registers",
+    Claim("P4", "within a block the work is split along output rows, so that each warp's "
+                "accumulator stays in registers",
           fixed(HOLDS, f"{official('kernel_traits.h', 76, 'Layout<Shape<Int<kNWarps>,_1,_1>>')}")),
     Claim("P5", "50 to 73% of peak on A100, up to 225 TFLOP/s in training", a100),
     Claim("P6", "the mathematics and the flop count did not change", same_flops),
-    Claim("P7", "the speedup disappears at another batch size: name shape, dtype and GPU", vanishing),
+    Claim("P7", "the speedup disappears at another batch size: name shape, dtype and "
+                "GPU", vanishing),
 ]  # fmt: skip
 
 NOTEBOOK = [
     Claim("N1", "a T4 cannot run it: no cp.async, too little shared memory",
-          fixed(HOLDS, "compute capability 7.5; the kernels use cp.async and need 8.0, which the library "
-                       "says (common/harness/backend_cuda.cpp `8.0 or later is needed`)")),
+          fixed(HOLDS, "compute capability 7.5; the kernels use cp.async and need 8.0, which the "
+                       "library says (common/harness/backend_cuda.cpp `8.0 or later is needed`)")),
     Claim("N2", "the layer's output is within 1e-3 of SDPA's in fp16", within_1e3),
     Claim("N3", "from T = 512 to 2048 FA2's memory grows at most 5x, naive attention's about 16x",
           memory_growth),
@@ -574,11 +583,12 @@ NOTEBOOK = [
     Claim("N5", "the bound is 5x", fixed(PARTLY, "its text says 5x, its check 6x; 5x holds (N3)")),
     Claim("N6", "less peak memory than MATH; at T = 2048 by an order of magnitude", less_memory),
     Claim("N7", "at least 3x MATH at T = 2048", three_times_math),
-    Claim("N8", "one T x T score matrix at T = 2048 is 8 MiB per head, 256 MiB at 32 heads", algebra),
+    Claim("N8", "one T x T score matrix at T = 2048 is 8 MiB per head, 256 MiB at 32 "
+                "heads", algebra),
     Claim("N9", "the running state (m, l, O) is much smaller than the scores", carried_state),
     Claim("N10", "FA2 keeps a state of O(T D) in fp32 in memory",
-          fixed(WRONG, "m, l and O live in registers, for the rows being worked on; memory holds O in 16 "
-                       f"bits and LSE: {official('flash_fwd_kernel.h', 455, 'gLSE')}")),
+          fixed(WRONG, "m, l and O live in registers, for the rows being worked on; memory holds O "
+                       f"in 16 bits and LSE: {official('flash_fwd_kernel.h', 455, 'gLSE')}")),
     Claim("N11", "it compares at B = 1, H = 32, T = 2048, D = 128",
           fixed(PARTLY, "its text does; its code uses H = 16, D = 64. Ours measures both")),
     Claim("N12", "a Triton kernel is within 2x of the official one", triton_within_2x),
@@ -592,7 +602,8 @@ PRIMARY = [
           fixed(PARTLY, "true for a square S. Aligned at the bottom right, key j is kept when "
                         f"j <= i + Nk - Nq: {official('mask.h', 173, 'col_idx_limit_right')}")),
     Claim("O3", "a row that sees no key has LSE = +inf in the official code",
-          fixed(HOLDS, f"{official('softmax.h', 180, 'INFINITY')}; here it is -inf, the logarithm of 0")),
+          fixed(HOLDS, f"{official('softmax.h', 180, 'INFINITY')}; here it is -inf, the logarithm "
+                       "of 0")),
 ]  # fmt: skip
 
 SECTIONS = [
@@ -607,19 +618,22 @@ def claims() -> list[Claim]:
     return [claim for _, section in SECTIONS for claim in section]
 
 
+HEAD = """\
+# Claims of the course's sources, and what decides them
+
+The paper and the official code (v2.8.3, commit 060c9188beec; FlashAttention-1 v1.0.9) are
+the truth where the sources differ. Verdicts on numbers are computed from the files beside
+this one by common/bench/claims.py, which writes this file; a test computes them again.
+Files cited without a folder are the official code's, under {CODE}.
+
+Measured: {measured}. fp16, forward, B2 H16 unless said
+otherwise. Profiles: fa2_ncu_4096_d128*.json, of commit 9b061a0, when stage 6's tile at d = 128
+was 64 x 128 (today 256 x 64, one block per SM). Layer: attention_layer_h200.json, as old.
+"""
+
+
 def markdown(e: Evidence) -> str:
-    lines = [
-        "# Claims of the course's sources, and what decides them",
-        "",
-        "The paper and the official code (v2.8.3, commit 060c9188beec; FlashAttention-1 v1.0.9) are",
-        "the truth where the sources differ. Verdicts on numbers are computed from the files beside",
-        "this one by common/bench/claims.py, which writes this file; a test computes them again.",
-        f"Files cited without a folder are the official code's, under {CODE}.",
-        "",
-        f"Measured: {e.about[0].removeprefix('fa2 sweep: ')}. fp16, forward, B2 H16 unless said",
-        "otherwise. Profiles: fa2_ncu_4096_d128*.json, of commit 9b061a0, when stage 6's tile at d = 128",
-        "was 64 x 128 (today 256 x 64, one block per SM). Layer: attention_layer_h200.json, as old.",
-    ]
+    head = HEAD.format(CODE=CODE, measured=e.about[0].removeprefix("fa2 sweep: "))
     tally: dict[str, int] = {}
     body = []
     for title, section in SECTIONS:
@@ -636,7 +650,7 @@ def markdown(e: Evidence) -> str:
             shown = verdict if verdict == HOLDS else f"**{verdict}**"
             body.append(f"| {claim.id} | {claim.text} | {shown} | {why} |".replace("|_1", "_1"))
     counts = ", ".join(f"{n} {verdict}" for verdict, n in tally.items())
-    return "\n".join([*lines, "", f"Of {sum(tally.values())}: {counts}.", *body]) + "\n"
+    return "\n".join([head, f"Of {sum(tally.values())}: {counts}.", *body]) + "\n"
 
 
 def write(target: Path, text: str) -> None:

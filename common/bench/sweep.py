@@ -90,7 +90,8 @@ def environment_lines(peak: float | None) -> list[str]:
         f"{sweep_file.TITLE}: {properties.name} | compute capability {properties.major}."
         f"{properties.minor}, {properties.multi_processor_count} SMs | driver {driver()} | "
         f"CUDA {torch.version.cuda} | PyTorch {torch.__version__} | Triton {triton_version()} | "
-        f"commit {os.environ.get('FA2_COMMIT') or commit() or 'unknown'} | {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        f"commit {os.environ.get('FA2_COMMIT') or commit() or 'unknown'} | "
+        f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         f"# median of {timing.RUNS} runs after {timing.WARM_UPS} warm-ups, device events, backends "
         f"in turn; N < {timing.REPLAY_BELOW}: replayed from a CUDA graph. "
         "TFLOP/s = 4 B H N^2 d / time, halved when causal",
@@ -266,7 +267,8 @@ def main(words: list[str]) -> int:
         print(f"fa2 sweep: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("fa2 sweep: interrupted; with --out the same command goes on from here", file=sys.stderr)
+        print("fa2 sweep: interrupted; with --out the same command goes on from "
+              "here", file=sys.stderr)
         return 130
 
 

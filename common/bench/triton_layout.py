@@ -1,4 +1,5 @@
-"""How Triton's compiler shares a tile of triton_fa2 among the warps. Needs Triton and PyTorch, no GPU.
+"""How Triton's compiler shares a tile of triton_fa2 among the warps. Needs Triton and PyTorch,
+no GPU.
 
 python common/bench/triton_layout.py
 """
@@ -15,7 +16,7 @@ OTHERS = {"scale": "fp32", "large": "i1"}
 
 
 def compiled(sm: int, warps: int, **constants):
-    """The kernel for one architecture, with all strides multiples of 16 as contiguous tensors have."""
+    """The kernel for one architecture; strides are multiples of 16, as of contiguous tensors."""
     kernel = triton_fa2.forward.fn  # without the autotuner
     signature = {
         name: "constexpr" if name in constants else (POINTERS | OTHERS).get(name, "i32")

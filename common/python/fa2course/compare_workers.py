@@ -1,7 +1,7 @@
 """The engine of ./fa2 compare --scheduler: every GPU model among the workers runs the comparison.
 
 A task is one shape on one model, and a worker does one at a time (the resource that ./fa2 worker
-offers), so that nothing else is on the GPU. All stages of a shape run in one process on one machine.
+offers), so that nothing else is on the GPU. All stages of a shape run in one process.
 """
 import hashlib
 import json
@@ -45,7 +45,7 @@ def passed_on(arguments: list[str]) -> list[str]:
 
 
 def shapes(arguments: list[str]) -> list[list[str]]:
-    """The shapes one by one, where the person named some; else one task for the program's own list."""
+    """The shapes one by one, where the person named some; else one task: the program's own list."""
     named = [(option, value.split(",")) for option in ("--seqlen", "--headdim")
              if (value := value_of(option, arguments))]
     return [[word for (option, _), value in zip(named, values) for word in (option, value)]
@@ -60,7 +60,8 @@ def compare(address: str, arguments: list[str], run_id: str = "") -> list[dict]:
         offers = {name for worker in scheduler.workers(client).values()
                   for name in worker.get("resources", {}) if name.startswith("fa2-")}
         if not offers:
-            raise UserError("none of the workers was started by ./fa2 worker, which says what GPU it has")
+            raise UserError("none of the workers was started by ./fa2 worker, which says what GPU "
+                            "it has")
         models = sorted(offers - {SIMULATOR}) or [SIMULATOR]
         backend = value_of("--backend", arguments) or ("sim" if models == [SIMULATOR] else "cuda")
         if backend == "sim":

@@ -75,7 +75,7 @@ def sources(only: list[str] | None) -> list[str]:
 
 
 def repeats(file: str) -> bool:
-    """Whether a variant is its stage's kernel.cu with another launch: the same device code again."""
+    """Whether a variant is its stage's kernel.cu with another launch: the same device code."""
     text = (paths.ROOT / file).read_text()
     return bool(re.search(r'#include ".*kernel\.cu"', text)) and "__device__" not in text and \
         "__global__" not in text
@@ -194,7 +194,8 @@ def check(only: list[str] | None, architectures: list[str], jobs: int,
 
 def table(results: list[Result]) -> str:
     """Registers, static shared memory and spills of every kernel."""
-    rows = [f"{'file':<28} {'sm':>4} {'regs':>5} {'smem':>6} {'stack':>6} {'spill st/ld':>12}  kernel"]
+    rows = [f"{'file':<28} {'sm':>4} {'regs':>5} {'smem':>6} {'stack':>6} {'spill st/ld':>12}  "
+            "kernel"]
     for result in results:
         for k in result.kernels:
             rows.append(f"{result.file:<28} {result.arch:>4} {k.registers:>5} {k.shared:>6} "
@@ -207,7 +208,8 @@ def main() -> int:
     parser.add_argument("folder", nargs="*", help="stage folders (default: every .cu file)")
     parser.add_argument("--arch", default="80,90", help="architectures, e.g. 80,86,89,90")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--table", action="store_true", help="print registers and spills per kernel")
+    parser.add_argument("--table", action="store_true",
+                        help="print registers and spills per kernel")
     options = parser.parse_args()
     if not gpu.find_nvcc():
         print("fa2: no nvcc here: install the CUDA Toolkit 12.0 or later", file=sys.stderr)

@@ -1,5 +1,5 @@
-"""Finds what does not work in the course's Markdown and notebooks: links that lead nowhere, and math that
-GitHub or Jupyter would not render. Standard library only."""
+"""Finds what does not work in the course's Markdown and notebooks: links that lead nowhere, and
+math that GitHub or Jupyter would not render. Standard library only."""
 import json
 import re
 import subprocess
@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-LINK = re.compile(r"\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?(?:\s+[\"'][^\"')]*[\"'])?\s*\)")
+LINK = re.compile(r"\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"
+                  r"(?:\s+[\"'][^\"')]*[\"'])?\s*\)")
 DEFINITION = re.compile(r"^ {0,3}\[[^\]^]+\]:\s*<?(\S+?)>?\s*$", re.MULTILINE)
-HTML = re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=[\"']([^\"']+)[\"']", re.IGNORECASE)
+HTML = re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=[\"']([^\"']+)[\"']",
+                  re.IGNORECASE)
 
 
 @dataclass
@@ -57,7 +59,7 @@ def line_of(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-# ---- Links -----------------------------------------------------------------------------------------------
+# ---- Links ---------------------------------------------------------------------------------------
 
 def slug(heading: str) -> str:
     """The anchor that GitHub gives a heading."""
@@ -116,13 +118,14 @@ def broken_links(page: Page, root: Path) -> list[str]:
             if (wrong := broken_link(match[1], page.path, root) if match[1] else "is empty")]
 
 
-# ---- Math ------------------------------------------------------------------------------------------------
+# ---- Math ----------------------------------------------------------------------------------------
 
 # On GitHub, Markdown comes before math: what Markdown takes for its own is gone when math begins.
 PITFALLS = [
     (r"\\[^A-Za-z\s]", "Markdown takes the backslash of {0}: \\lbrace, \\cr, \\thinspace, \\Vert"),
     (r"\*", "* can begin emphasis: \\ast or \\cdot"),
-    (r"[)}\]|]_", "{0} can begin emphasis: put what stands before _ in a command, or swap it with ^"),
+    (r"[)}\]|]_", "{0} can begin emphasis: put what stands before _ in a command, or swap it with "
+                  "^"),
     (r"<[A-Za-z/!?]", "{0} begins an HTML tag: a blank after <, or \\lt"),
     (r"\\operatorname|\\(?:re)?newcommand|\\def\b|\\require|\\tag\b",
      "GitHub does not allow {0}: \\mathrm"),
@@ -154,9 +157,11 @@ def bad_math(page: Page) -> list[str]:
         if not (re.search(r"(?:^|\n[ >]*\n)[ >]*$", before) and
                 re.match(r"[ \t]*(?:\n[ >]*\n|\n?$)", after)):
             complain(match.start(), "a $$ block needs a blank line before and after it")
-        if bad := re.search(r"^[ >]*([-+=#>]|\d+\.)(?=\s|$)|^[ >]*(=+|-+)[ \t]*$", formula, re.MULTILINE):
-            complain(match.start(1) + bad.start(), f"{(bad[1] or bad[2]).strip()} at the beginning of a "
-                     "line makes a list or heading of it")
+        if bad := re.search(r"^[ >]*([-+=#>]|\d+\.)(?=\s|$)|^[ >]*(=+|-+)[ \t]*$", formula,
+                            re.MULTILINE):
+            complain(match.start(1) + bad.start(),
+                     f"{(bad[1] or bad[2]).strip()} at the beginning of a line makes a list or "
+                     "heading of it")
         if re.search(r"\n[ >]*\n", formula):
             complain(match.start(1), "a blank line ends the paragraph inside of $$")
         return re.sub(r"[^\n]", " ", match[0])
@@ -166,7 +171,8 @@ def bad_math(page: Page) -> list[str]:
     for line in rest.split("\n"):
         dollars = [match.start() for match in re.finditer(r"(?<!\\)\$", line)]
         if len(dollars) % 2:
-            complain(position, "a $ without its partner in the line; in code or as \\$ if it is no math")
+            complain(position, "a $ without its partner in the line; in code or as \\$ if it is no "
+                               "math")
         else:
             for begin, end in zip(dollars[::2], dollars[1::2]):
                 formula = line[begin + 1:end]

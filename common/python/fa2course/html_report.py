@@ -1,8 +1,8 @@
 """The page compare.html, written beside compare.json by `python -m fa2course.report DIR`.
 
 One file that needs nothing else and fetches nothing: pictures are inside it, there is no script. It
-is meant to be shown to a class. Each GPU (the simulator counts as one) gets a section of its own, so
-that results which `./fa2 compare --merge` joined are never mixed.
+is meant to be shown to a class. Each GPU (the simulator counts as one) gets a section of its own,
+so that results which `./fa2 compare --merge` joined are never mixed.
 """
 import html
 import io
@@ -94,8 +94,8 @@ def tile(record: dict) -> str:
 
 
 def gain(record: dict, parent: dict | None) -> Cell:
-    """How much faster than its parent; what lies inside both spreads is no gain. The same rule as in
-    the tables of the terminal (common/cli/compare/tables.cpp)."""
+    """How much faster than its parent; what lies inside both spreads is no gain. The same rule as
+    in the tables of the terminal (common/cli/compare/tables.cpp)."""
     if not parent or not record["time_ms"] or not parent["time_ms"]:
         return Cell("–")
     speedup = parent["time_ms"] / record["time_ms"]

@@ -215,8 +215,8 @@ def load() -> Library:
     if not found:
         where = " or ".join(str(path) for path in candidates())
         raise CannotRunHere(
-            f"libfa2course is not built: {where} is not there. Build it with ./fa2 compare in a clone "
-            "of the course, or name it in FA2_LIBRARY."
+            f"libfa2course is not built: {where} is not there. Build it with ./fa2 compare in a "
+            "clone of the course, or name it in FA2_LIBRARY."
         )
     for path in found[:-1]:
         try:

@@ -24,7 +24,8 @@ def read(path: Path) -> dict:
     if not isinstance(results, dict) or results.get("format") != FORMAT:
         raise UserError(f"{path} is no file of ./fa2 compare; --merge joins compare.json files")
     if results.get("version") != VERSION:
-        raise UserError(f"{path} has version {results.get('version')}; only {VERSION} is known here")
+        raise UserError(f"{path} has version {results.get('version')}; only {VERSION} is known "
+                        "here")
     return results
 
 

@@ -1,6 +1,6 @@
-"""Wrong kernels that must be rejected: reads common/testing/mutants/*.txt, makes their sources, compiles
-and tries them on the simulator. The format is described in common/testing/mutants/README.md. Standard
-library only.
+"""Wrong kernels that must be rejected: reads common/testing/mutants/*.txt, makes their sources,
+compiles and tries them on the simulator. The format is described in
+common/testing/mutants/README.md. Standard library only.
 
     for mutant in load("stage4_fa2_warps"):
         sources(mutant)["stage4_fa2_warps/kernel.cu"]   # the whole wrong file
@@ -26,7 +26,8 @@ TIMEOUT = 300  # seconds of a compilation or a run
 # Keeps dispatch() from compiling what no mutant runs: bf16, and the later rows of the tile table.
 FEWER_INSTANCES = (
     ("((r == row ? launch_one(type, constant<r>{}) : void()), ...);",
-     "([&] { if constexpr (r < FA2_ROWS) if (r == row) launch_one(type, constant<r>{}); }(), ...);"),
+     "([&] { if constexpr (r < FA2_ROWS) if (r == row) launch_one(type, constant<r>{}); }(), "
+     "...);"),
     ("by_row(bfloat16{}, std::make_integer_sequence<int, rows>{});",
      'throw Error("this mutant is compiled for fp16 only");'))
 
@@ -74,7 +75,8 @@ def parse(text: str, stage: str, where: str) -> list[Mutant]:
             mutants.append(Mutant(stage, value, number))
             file = f"{stage}/kernel.cu"
         elif not mutants:
-            raise UserError(f"{where}:{number}: a mutant begins with its name, not with \"{key}\"", 1)
+            raise UserError(f"{where}:{number}: a mutant begins with its name, not with "
+                            f"\"{key}\"", 1)
         elif key == "in":
             file = value
         elif key == "try":
@@ -104,8 +106,8 @@ def load(stage: str | None = None) -> list[Mutant]:
     for name in [stage] if stage else stages.names():
         path = FOLDER / f"{name}.txt"
         if not path.exists():
-            raise UserError(f"{path.relative_to(paths.ROOT)} is not there: every stage has a file of "
-                            "mutants", 1)
+            raise UserError(f"{path.relative_to(paths.ROOT)} is not there: every stage has a file "
+                            "of mutants", 1)
         found += parse(path.read_text(), name, path.relative_to(paths.ROOT).as_posix())
     return found
 
@@ -120,7 +122,7 @@ def find(label: str) -> Mutant:
 
 
 def replace_once(text: str, old: str, new: str) -> str | None:
-    """`text` with `old` replaced, which must stand there once, apart from white space; else None."""
+    """`text` with `old` replaced, which must stand there once but for white space; else None."""
     pattern = r"\s+".join(re.escape(word) for word in old.split())
     found = list(re.finditer(pattern, text))
     if len(found) != 1:
@@ -137,9 +139,9 @@ def sources(mutant: Mutant) -> dict[str, str]:
         after = replace_once(before, edit.old, edit.new)
         if after is None:
             raise UserError(
-                f"common/testing/mutants/{mutant.stage}.txt:{edit.line}: {mutant.name} no longer fits: "
-                f"{edit.file} does not hold these lines exactly once:\n{edit.old}"
-                "Bring the edit up to date with the file.", 1)
+                f"common/testing/mutants/{mutant.stage}.txt:{edit.line}: {mutant.name} no longer "
+                f"fits: {edit.file} does not hold these lines exactly once:\n{edit.old}Bring the "
+                "edit up to date with the file.", 1)
         texts[edit.file] = after
     return texts
 
@@ -186,7 +188,8 @@ class Bench:
             text = replace_once(text, old, new)
             if text is None:
                 raise UserError(f"{DISPATCH} does not hold \"{old}\" exactly once; bring "
-                                "FEWER_INSTANCES in common/python/fa2course/mutants.py up to date", 1)
+                                "FEWER_INSTANCES in common/python/fa2course/mutants.py up to "
+                                "date", 1)
         return text
 
     def compiler(self, stage: str, folders: list[Path], rows: int) -> list[str]:

@@ -8,9 +8,9 @@ stand there, in backticks:
     softmax.h:137 `softmax_rescale_o`
     stage4_fa2_warps/kernel.cu:51 `S_rows`, `Br / warps`
 
-A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit. A plain FILE
-is one of this repository, if there is one of that name (or path); else one of csrc/flash_attn/src at
-v2.8.3, or at v1.0.9 if its name begins with fmha.
+A link to github.com/Dao-AILab/flash-attention/blob/COMMIT/... is held against that commit. A plain
+FILE is one of this repository, if there is one of that name (or path); else one of
+csrc/flash_attn/src at v2.8.3, or at v1.0.9 if its name begins with fmha.
 """
 import re
 import subprocess
@@ -94,8 +94,8 @@ def target(url: str, note: Path, root: Path, where: str) -> tuple[str | None, st
     if address.startswith("http"):
         permalink = re.fullmatch(re.escape(OFFICIAL) + r"/blob/([0-9a-f]{40})/(.+)", address)
         if not permalink:
-            raise Drift(f"{where}: the link must be a permalink, {OFFICIAL}/blob/COMMIT/FILE#L1, with "
-                        "all 40 digits of the commit: a branch's lines move")
+            raise Drift(f"{where}: the link must be a permalink, {OFFICIAL}/blob/COMMIT/FILE#L1, "
+                        "with all 40 digits of the commit: a branch's lines move")
         return permalink[1], permalink[2], anchor
     path = (note.parent / address).resolve()
     if not path.is_relative_to(root):
@@ -112,8 +112,8 @@ def resolve(file: str, root: Path, where: str) -> tuple[str | None, str]:
     if len(ours) == 1:
         return None, ours[0]
     if ours:
-        raise Drift(f"{where}: which of {', '.join(ours[:3])}{', ...' if ours[3:] else ''}? Write its "
-                    "folder, too")
+        raise Drift(f"{where}: which of {', '.join(ours[:3])}{', ...' if ours[3:] else ''}? Write "
+                    "its folder, too")
     commit = FA1 if file.split("/")[-1].startswith("fmha") or file.startswith("fmha/") else FA2
     known = file.startswith(("csrc/", "hopper/", "flash_attn/", "benchmarks/"))
     return commit, file if known else SOURCES + file
@@ -128,14 +128,15 @@ def has(lines: list[str], name: str) -> bool:
 
 
 def check(reference: Reference, read: Callable[[str | None, str], list[str] | None]) -> None:
-    """Raises Drift unless it holds. `read` gives a file's lines, or None if there is no such file."""
+    """Raises Drift unless it holds. `read` gives a file's lines, or None if there is no file."""
     lines = read(reference.commit, reference.path)
     if lines is None:
         raise Drift(f"{reference}: there is no such file")
     if not 1 <= reference.first <= reference.last <= len(lines):
         raise Drift(f"{reference}: the file has {len(lines)} lines")
     if not reference.names:
-        raise Drift(f"{reference}: name in backticks, right after it, an identifier that stands there")
+        raise Drift(f"{reference}: name in backticks, right after it, an identifier that stands "
+                    "there")
     for name in reference.names:
         if not has(lines[reference.first - 1:reference.last], name):
             at = [i for i, line in enumerate(lines, 1) if has([line], name)]

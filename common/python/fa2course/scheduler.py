@@ -1,8 +1,8 @@
 """Work for the machines of a Dask scheduler (./fa2 worker starts their workers).
 
 Dask does the distribution: a task whose worker dies runs again on another, and a task with the same
-key is run once. What stands here is what the person should hear: which workers cannot take part, and
-that none is left.
+key is run once. What stands here is what the person should hear: which workers cannot take part,
+or that none is left.
 """
 import time
 from collections.abc import Callable, Iterator
@@ -26,8 +26,9 @@ def connect(address: str, patience_s: float = 20) -> Client:
     try:
         return Client(address, timeout=patience_s)
     except (OSError, ValueError) as error:
-        raise UserError(f"no Dask scheduler answers at {address} ({str(error).splitlines()[0]}). Start "
-                        "one with ./fa2 worker --serve, and workers with ./fa2 worker ADDRESS") from None
+        raise UserError(f"no Dask scheduler answers at {address} ({str(error).splitlines()[0]}). "
+                        "Start one with ./fa2 worker --serve, and workers with ./fa2 worker "
+                        "ADDRESS") from None
 
 
 def workers(client: Client) -> dict[str, dict]:
@@ -42,8 +43,9 @@ def require_workers(client: Client, describe: Callable[[], str], wanted: str) ->
     other = [f"{address} ({answer if isinstance(answer, Exception) else 'another version'})"
              for address, answer in answers.items() if answer != wanted]
     if other:
-        raise UserError(f"these workers do not have this version of the course: {', '.join(other)}. "
-                        "Stop them, bring their clones to the same commit and start them again.")
+        raise UserError("these workers do not have this version of the course: "
+                        f"{', '.join(other)}. Stop them, bring their clones to the same commit and "
+                        "start them again.")
 
 
 def run(client: Client, tasks: dict[str, Task]) -> Iterator[tuple[str, object]]:
@@ -69,8 +71,8 @@ def run(client: Client, tasks: dict[str, Task]) -> Iterator[tuple[str, object]]:
             elif alone_since is None:
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since > PATIENCE_S:
-                raise UserError(f"no worker is left for {len(futures)} of {len(tasks)} tasks. Start "
-                                "workers and run the same command again.", 1)
+                raise UserError(f"no worker is left for {len(futures)} of {len(tasks)} tasks. "
+                                "Start workers and run the same command again.", 1)
     except (OSError, RuntimeError) as error:  # Dask's words for a scheduler that is gone
         raise UserError(f"the scheduler does not answer any more ({error}). What was done is kept: "
                         "run the same command again.", 1) from None

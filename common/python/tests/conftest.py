@@ -1,4 +1,4 @@
-"""Shared by the tests of the launcher: a small clone with fake tools, so that nothing is installed."""
+"""Shared by the tests: a small clone with fake tools, so that nothing is installed; the build."""
 import hashlib
 import os
 import shutil

@@ -15,10 +15,11 @@ def problems(child: str, parent: str = PARENT) -> list[str]:
 
 
 @pytest.mark.parametrize("child", [
-    "// Stage 4\n// is another\n#include\na\n// [change]\nx\n// [end of change]\n{\nc\n}\nd\nFA2_STAGE(four)\n",
+    "// Stage 4\n// is another\n#include\na\n// [change]\nx\n// [end of "
+    "change]\n{\nc\n}\nd\nFA2_STAGE(four)\n",
     "#include\na\nb\n{\n  // [change]\n  // [end of change]\n}\nd\nFA2_STAGE(four)\n",
-    "#include\n// [change]\nx\n// [end of change]\na\nb\n{\nc\n}\n// [change]\n}\ny\n}\n// [end of change]\nd\n"
-    "FA2_STAGE(four)\n",
+    "#include\n// [change]\nx\n// [end of change]\na\nb\n{\nc\n}\n// [change]\n}\ny\n}\n// [end of "
+    "change]\nd\nFA2_STAGE(four)\n",
 ])
 def test_marked_changes_pass(child):
     assert problems(child) == []

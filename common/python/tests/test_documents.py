@@ -1,4 +1,4 @@
-"""Links and math of every Markdown file and notebook, and the checks of them on planted mistakes."""
+"""Links and math of every Markdown file and notebook, and their checks on planted mistakes."""
 import json
 import re
 from pathlib import Path
@@ -31,7 +31,8 @@ def test_math_renders(path):
 
 @pytest.fixture
 def page(tmp_path):
-    (tmp_path / "a (1).md").write_text("# One `two`: [three](x)\n## Same\n## Same\n```\n# not me\n```\n")
+    (tmp_path / "a (1).md").write_text("# One `two`: [three](x)\n## Same\n## Same\n```\n# not "
+                                       "me\n```\n")
     (tmp_path / "kernel.cu").write_text("1\n2\n")
     (tmp_path / "folder").mkdir()
     (tmp_path / "build").mkdir()
@@ -51,7 +52,8 @@ def page(tmp_path):
     "`[x](nowhere)` and\n```\n[x](nowhere)\n```\n<!-- [x](nowhere) -->",
     "``a ` [x](nowhere)``",
     "[a]: ../kernel.cu\n[x][a] <img src=\"../kernel.cu\">",
-    "[x](https://github.com/o/r/blob/" + 40 * "a" + "/f.h#L3) [x](https://github.com/o/r/blob/main/f.h)",
+    "[x](https://github.com/o/r/blob/" + 40 * "a" + "/f.h#L3)",
+    "[x](https://github.com/o/r/blob/main/f.h)",
 ])
 def test_good_links(page, text):
     made = page(text)
@@ -83,8 +85,9 @@ def test_broken_links(page, text, what):
 
 
 @pytest.mark.parametrize("text", [
-    "with $m_i^{(j)}$, $e^{a - b}$ and $\\mathrm{diag}(l)$.", "costs \\$5", "`$OUT`", "```\n$x\n```",
-    "a\n\n$$\nS = Q K^T\n$$\n\nb", "$$O = P V$$", "> text\n>\n> $$a$$\n>\n> text", "| a | $x \\vert y$ |",
+    "with $m_i^{(j)}$, $e^{a - b}$ and $\\mathrm{diag}(l)$.", "costs \\$5", "`$OUT`",
+    "```\n$x\n```", "a\n\n$$\nS = Q K^T\n$$\n\nb", "$$O = P V$$",
+    "> text\n>\n> $$a$$\n>\n> text", "| a | $x \\vert y$ |",
     "$a < b$",
 ])
 def test_good_math(page, text):
@@ -125,7 +128,7 @@ def test_notebook_cells(tmp_path):
     assert documents.broken_links(page, tmp_path) == ["n.ipynb, cell 2:2: no.md leads to no file"]
 
 
-# ---- One word for one thing ------------------------------------------------------------------------------
+# ---- One word for one thing ----------------------------------------------------------------------
 
 GLOSSARY = ROOT / "notes" / "glossary.md"
 BRITISH = r"\w+(?:alis|imis|ganis|eognis)(?:e[drs]?|ing|ations?)\b|\bcolou\w+|\bbehaviou\w+|\bneighbou\w+"
@@ -143,7 +146,7 @@ def avoided() -> list[str]:
 
 
 def words_to_avoid(text: str, avoid: list[str]) -> list[str]:
-    """Words that the course has another word for, and British spelling, outside of code and quotes."""
+    """Words that the course has another word for, and British spelling, outside code and quotes."""
     own = re.sub(r'"[^"\n]*"|“[^”]*”', "", documents.without_code(text))
     own = re.sub(r"\]\([^)]*\)", "]", own)
     pattern = "|".join([rf"\b{re.escape(word)}s?\b" for word in avoid] + [BRITISH])

@@ -293,7 +293,8 @@ HOSTILE = {  # what it does, when ("load" or "run"), and what the grader says of
     "crash": ("raise(SIGSEGV)", "run", "segmentation fault"),
     "endless": ("for (;;) usleep(1000)", "run", "did not end in time"),
     "fork_bomb": ("for (;;) fork()", "run", ""),
-    "output": ("for (;;) puts(\"ok ok ok ok ok ok ok ok ok ok ok ok\")", "run", "printed more than"),
+    "output": ("for (;;) puts(\"ok ok ok ok ok ok ok ok ok ok ok ok\")", "run",
+               "printed more than"),
     "memory": ("std::vector<char*> a; for (;;) { a.push_back(new char[1 << 24]()); }", "run", ""),
     "delete": ("system(\"rm -rf {root}/LICENSE {students}/* * 2>/dev/null\"); _exit(0)", "run", ""),
     "read": ("system(\"cat {root}/stage4_fa2_warps/kernel.cu {students}/honest/stage4/kernel.cu; "
@@ -359,9 +360,9 @@ def test_what_is_said_of_it(a_class, name):
 
 def test_an_interrupt_ends_what_runs_and_keeps_no_verdict(a_class, tmp_path):
     hand_in(tmp_path / "class", "endless", FRAME % ("for (;;) usleep(1000)", ""))
-    program = ("import sys; from fa2course.launcher.__main__ import main; from fa2course.grading import "
-               "command; from fa2course.launcher import build; build.ensure_built = lambda *_: None; "
-               "sys.exit(main(['grade', *sys.argv[1:]]))")
+    program = ("import sys; from fa2course.launcher.__main__ import main; from fa2course.grading "
+               "import command; from fa2course.launcher import build; build.ensure_built = lambda "
+               "*_: None; sys.exit(main(['grade', *sys.argv[1:]]))")
     child = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path / "class"), "--out", str(tmp_path / "out")],
         env=os.environ | {"PYTHONPATH": str(ROOT / "common/python")}, stderr=subprocess.PIPE, text=True)

@@ -83,8 +83,8 @@ def test_what_left_the_process_group_is_found(box):
 
 
 def test_links_and_pipes_are_gone_when_the_grader_looks(box):
-    shell(box, "ln -s /etc/passwd result; mkfifo pipe; mkdir -p d/e; ln -s / d/root; echo x > d/e/f;"
-               "chmod 0 d/e")
+    shell(box, "ln -s /etc/passwd result; mkfifo pipe; mkdir -p d/e; ln -s / d/root; echo x > "
+               "d/e/f;chmod 0 d/e")
     left = {str(path.relative_to(box.scratch)) for path in box.scratch.rglob("*")}
     assert left == {"d", "d/e", "d/e/f"}
 
@@ -101,7 +101,8 @@ def test_nothing_else_is_there_to_read_or_write(bubblewrap, tmp_path):
 
 
 def test_no_network_and_no_other_process(bubblewrap):
-    ended = shell(bubblewrap, "cat /proc/net/dev | grep -vc -e lo: -e '|'; ls -d /proc/[0-9]* | wc -l")
+    ended = shell(bubblewrap, "cat /proc/net/dev | grep -vc -e lo: -e '|'; ls -d /proc/[0-9]* | wc "
+                              "-l")
     interfaces, processes = map(int, ended.output.split())
     assert interfaces == 0 and processes < 10
 

@@ -70,7 +70,8 @@ def test_diff_shows_the_change_only(clone):
 def test_first_run_sets_up_then_runs_and_the_second_only_runs(clone):
     done = clone.run("compare", "--seqlen", "64")
     assert done.returncode == 0, done.stderr
-    assert clone.calls() == ["configure sim", f"build {clone.root}/build/sim", "compare --seqlen 64 --backend sim"]
+    assert clone.calls() == ["configure sim", f"build {clone.root}/build/sim",
+                             "compare --seqlen 64 --backend sim"]
     assert "the table" in done.stdout and "picture in" in done.stdout
     assert "running on the simulator: no NVIDIA GPU" in done.stderr
     for step in ("configure (sim)", "build (sim)"):

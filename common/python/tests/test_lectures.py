@@ -1,4 +1,4 @@
-"""The lectures, the READMEs of the stages, their pictures and the notebooks are what the code gives."""
+"""The lectures, the stages' READMEs, their pictures and the notebooks are what the code gives."""
 import re
 from pathlib import Path
 
@@ -128,7 +128,8 @@ def lecture(folder: Path, text: str) -> Path:
 
 def test_an_output_that_was_edited_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(counts, "output", lambda arguments: f"counted with {arguments}\n")
-    path = lecture(tmp_path, "<!-- run\n./fa2 compare --backend sim\n-->\n```text\nold\n```\nafter\n")
+    path = lecture(tmp_path, "<!-- run\n./fa2 compare --backend "
+                             "sim\n-->\n```text\nold\n```\nafter\n")
     assert blocks.refreshed(path) == (
         "<!-- run\n./fa2 compare --backend sim\n-->\n```text\n$ ./fa2 compare --backend sim\n"
         "counted with --backend sim\n```\nafter\n")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed: ./fa2 test brings it")
+distributed = pytest.importorskip("distributed",
+                                  reason="Dask is not installed: ./fa2 test brings it")
 
 from fa2course import compare_workers, merge, scheduler  # noqa: E402
 from fa2course.grading import command, one  # noqa: E402
@@ -133,7 +134,8 @@ def test_what_cannot_be_done_is_a_sentence(tmp_path, build_dir):
         scheduler.connect("tcp://127.0.0.1:1", 1)
     cluster = Cluster(tmp_path, 0)
     try:
-        with scheduler.connect(cluster.address) as client, pytest.raises(UserError, match="no worker"):
+        with (scheduler.connect(cluster.address) as client,
+              pytest.raises(UserError, match="no worker")):
             scheduler.require_workers(client, one.course_fingerprint, one.course_fingerprint())
     finally:
         cluster.stop()

@@ -1,5 +1,5 @@
-"""The student's loop: skeletons, hints, the check and its messages. Checks are quick ones (fp16, d = 64,
-the first tile), in the real code of every step; two run at a time."""
+"""The student's loop: skeletons, hints, the check and its messages. Checks are quick ones (fp16,
+d = 64, the first tile), in the real code of every step; two run at a time."""
 import json
 import re
 import shutil
@@ -52,8 +52,9 @@ def sub_goal_1_solved() -> str:
 MISTAKES = {
     "does not compile": (4, lambda: replaced(solution(4), "kv.start();", "kv.begin();")),
     "race": (4, lambda: substituted(solution(4), r"\n *warp_barrier\(\);  // this warp's f_O.*", "")),
-    "wrong warp": (5, lambda: replaced(solution(5), "l[r] = l_old + quad_sum(sum);",
-                                       "l[r] = l_old + quad_sum(sum) * (warp_id() == 2 ? 2.f : 1.f);")),
+    "wrong warp": (5, lambda: replaced(
+        solution(5), "l[r] = l_old + quad_sum(sum);",
+        "l[r] = l_old + quad_sum(sum) * (warp_id() == 2 ? 2.f : 1.f);")),
     "causal": (5, lambda: substituted(solution(5), r"if \(j >= .*first_mask\)\s*mask",
                                       "if (!p.causal) mask")),
     "exits": (3, lambda: replaced(solution(3), "void forward(const Problem& p,",

@@ -39,8 +39,8 @@ def test_the_gap_is_the_recorded_one():
                [2, 16, 16, 4096, 4096, 64, False]]
     per_pair = record["time_ms"] * 1e3 / (32 * (4096 // 64) * (4096 // 128) / 132)
     text = " ".join(LECTURE.read_text().split())
-    expected = (f"takes {record['time_ms']:.3g} ms. That is 65,536 pairs over 132 SMs, 496.5 for each, and "
-                f"{per_pair:.2f} µs for one: at most {per_pair * 1980:,.0f} clocks")
+    expected = (f"takes {record['time_ms']:.3g} ms. That is 65,536 pairs over 132 SMs, 496.5 for "
+                f"each, and {per_pair:.2f} µs for one: at most {per_pair * 1980:,.0f} clocks")
     assert expected in text, f"lecture 9 should say: {expected}"
 
 

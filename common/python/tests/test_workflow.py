@@ -41,7 +41,8 @@ def test_its_script_checks_every_stage_in_work(workflow, tmp_path, solved, faile
     script = workflow["jobs"]["check"]["steps"][-1]["run"]
     fake = tmp_path / "fa2"
     fake.write_text(f"#!/bin/sh\n[ \"$1 $3 $4\" = 'check --backend sim' ] || exit 9\n"
-                    f"echo \"what check says of $2\"\ncase $2 in stage[{failed or 'x'}]) exit 1;; esac\n")
+                    f"echo \"what check says of $2\"\ncase $2 in stage[{failed or 'x'}]) exit 1;; "
+                    "esac\n")
     fake.chmod(0o755)
     for stage in solved + failed:
         (tmp_path / f"work/stage{stage}").mkdir(parents=True)
@@ -74,7 +75,8 @@ def test_the_archive_for_gradescope_has_them_at_its_root(tmp_path):
                    if line.strip().startswith("git archive"))
     archive = tmp_path / "autograder.zip"
     done = subprocess.run(f"{command.strip()} && python3 -m zipfile -l {archive}".replace(
-        "-o autograder.zip", f"-o {archive}"), shell=True, capture_output=True, text=True, check=False,
+        "-o autograder.zip", "-o "
+                             f"{archive}"), shell=True, capture_output=True, text=True, check=False,
         cwd=ROOT)
     if "not a git repository" in done.stderr or "not a valid object name" in done.stderr:
         pytest.skip("this is no git clone")

@@ -31,7 +31,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         if not getattr(options, name) > 0:
             raise UserError(f"--{name.replace('_', '-')} must be more than 0")
     if not options.folder.is_dir():
-        raise UserError(f"{options.folder} is no folder; it holds one per student: NAME/stageN/kernel.cu")
+        raise UserError(f"{options.folder} is no folder; it holds one per student: "
+                        "NAME/stageN/kernel.cu")
     options.points = points.read(options.points)
     options.stages = options.stages and [stages.number(stages.find(word))
                                          for word in options.stages.split(",")]
@@ -66,8 +67,8 @@ def run(options: argparse.Namespace) -> int:
     failed = [s["name"] for s in graded["students"]
               if any(e["state"] == "not graded here" for e in s["stages"])]
     if failed:
-        say(f"not graded, and no verdict: {', '.join(failed)}. Run the same command again: it grades "
-            "only these.")
+        say(f"not graded, and no verdict: {', '.join(failed)}. Run the same command again: it "
+            "grades only these.")
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
-"""Flags for the eye of the instructor: copies of solutions, of each other, and code that reaches out
-of the kernel. A flag changes no points."""
+"""Flags for the eye of the instructor: copies of solutions, of each other, and code that reaches
+out of the kernel. A flag changes no points."""
 import functools
 import hashlib
 import re
@@ -31,8 +31,8 @@ def tokens(kernel: bytes) -> list[tuple[str, str]]:
 
 
 def fingerprint(kernel: bytes) -> str:
-    """Equal for two kernels that differ in comments, spacing, names and texts alone: every name becomes
-    the number of its first use. The last lines, which name the stage, do not count."""
+    """Equal for two kernels that differ in comments, spacing, names and texts alone: every name
+    becomes the number of its first use. The last lines, which name the stage, do not count."""
     numbers: dict[str, int] = {}
     words = []
     for kind, text in tokens(kernel):
@@ -92,7 +92,8 @@ def flags(submissions: list[Submission]) -> dict[tuple[str, int], list[str]]:
             said.append(f"equals {solutions[print_]} (but for comments and names)")
         others = [student for student in alike[s.stage, print_] if student != s.student]
         if others:
-            said.append(f"equals the submission of {', '.join(others)} (but for comments and names)")
+            said.append(f"equals the submission of {', '.join(others)} (but for comments and "
+                        "names)")
         words = reaching_out(s.kernel)
         if words:
             said.append(f"reaches out of the kernel: {', '.join(words)}")

@@ -1,4 +1,4 @@
-"""Grading a folder: which kernels, on which processors, what is known already, and what comes out."""
+"""Grading a folder: which kernels, on which processors, what is known already, what comes out."""
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ FORMAT = "fa2-grades"
 VERSION = 1
 
 # A way of grading many: takes {key: (stage, kernel)}, yields (key, result) as they come. A result
-# with the one field "error" means that it could not be graded here, which is not the student's fault.
+# with the one field "error" means that it could not be graded here: not the student's fault.
 Engine = Callable[[dict[str, tuple[int, bytes]], one.Settings], Iterator[tuple[str, dict]]]
 
 
@@ -48,8 +48,8 @@ def local(jobs: int) -> Engine:
 
 def results_of(submissions: list[Submission], settings: one.Settings, engine: Engine,
                memory: Path) -> tuple[dict[str, dict], dict[Submission, str]]:
-    """The result of every kernel, by key, and every submission's key. Each different kernel is graded
-    once; what `memory` holds from an earlier run is not graded again."""
+    """The result of every kernel, by key, and every submission's key. Each different kernel is
+    graded once; what `memory` holds from an earlier run is not graded again."""
     course = one.course_fingerprint()
     keys = {s: one.key_of(s.stage, s.kernel, settings, course) for s in submissions if s.kernel}
     wanted = {key: (s.stage, s.kernel) for s, key in keys.items()}

@@ -1,7 +1,7 @@
 """The results.json of Gradescope's autograder, for one submission.
 
-Format: https://gradescope-autograders.readthedocs.io/en/latest/specs/ ("Output format"). Students see
-steps and messages. Flags go into extra_data, which they do not see.
+Format: https://gradescope-autograders.readthedocs.io/en/latest/specs/ ("Output format"). Students
+see steps and messages. Flags go into extra_data, which they do not see.
 """
 
 

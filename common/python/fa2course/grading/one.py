@@ -1,8 +1,8 @@
-"""Grading one kernel: the steps of ./fa2 check, with the sandbox around all that touches the kernel.
+"""Grading one kernel: the steps of ./fa2 check, with the sandbox around what touches the kernel.
 
-Who decides: this process. The compiler and the kernel run in the sandbox. The kernel's process hands
-over O, LSE and counters as files; what it prints and its exit status decide nothing. Another process,
-which never loads the kernel, compares O and LSE with the reference.
+Who decides: this process. The compiler and the kernel run in the sandbox. The kernel's process
+hands over O, LSE and counters as files; what it prints and its exit status decide nothing. Another
+process, which never loads the kernel, compares O and LSE with the reference.
 """
 import hashlib
 import os
@@ -60,8 +60,8 @@ def key_of(stage: int, kernel: bytes, settings: Settings, course: str) -> str:
 
 
 def require_readable(build: Build) -> None:
-    """Where root grades, submissions run as users of their own, who must be able to read the course:
-    else every verdict would be wrong."""
+    """Where root grades, submissions run as users of their own, who must be able to read the
+    course: else every verdict would be wrong."""
     if os.geteuid() != 0:
         return
     for path in (build.program, paths.ROOT / "common" / "device" / "device.h"):
@@ -90,16 +90,17 @@ def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = N
         except (OSError, ValueError) as error:  # what it left behind is in the way of the next step
             if execute.ran == 0 or getattr(error, "errno", None) in EXHAUSTED:
                 raise
-            result = refused(stage, kernel, execute.last, f"the submission left its folder in a state "
-                             f"that cannot be graded ({type(error).__name__}).")
+            result = refused(stage, kernel, execute.last,
+                             "the submission left its folder in a state that cannot be graded "
+                             f"({type(error).__name__}).")
         return tidy(result, folder)
     finally:
         remove(folder)
 
 
 def base() -> str:
-    """Where the folders of gradings lie: not below the home folder or a private TMPDIR, for where root
-    grades, the sandbox's user must get in."""
+    """Where the folders of gradings lie: not below the home folder or a private TMPDIR, for where
+    root grades, the sandbox's user must get in."""
     return "/tmp" if os.access("/tmp", os.W_OK) else tempfile.gettempdir()
 
 
@@ -130,7 +131,8 @@ def tidy(result: dict, folder: Path) -> dict:
     """The same without paths of this run, and with messages of a sane length."""
     def clean(text: str) -> str:
         text = text.replace(f"{folder}/scratch/", "").replace(f"{folder}/", "")
-        text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+        text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+                       for c in text)
         return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
 
     steps = [step | {"message": clean(step["message"])} for step in result["steps"]]

@@ -24,16 +24,18 @@ def read(path: Path | None) -> dict[int, dict[str, float]]:
     known = {name for names in steps.values() for name in names}
     for table, entries in tables.items():
         if not isinstance(entries, dict):
-            raise UserError(f"{path}: \"{table}\" stands outside a table; [default] holds the points")
+            raise UserError(f"{path}: \"{table}\" stands outside a table; [default] holds the "
+                            "points")
         if table != "default" and table not in {f"stage{number}" for number in numbers}:
-            raise UserError(f"{path}: there is no table [{table}]; known are [default] and [stage1] "
-                            f"to [stage{numbers[-1]}]")
+            raise UserError(f"{path}: there is no table [{table}]; known are [default] and "
+                            f"[stage1] to [stage{numbers[-1]}]")
         for step, value in entries.items():
             if step not in known:
                 raise UserError(f"{path}: there is no step \"{step}\"; the steps are "
                                 f"{', '.join(sorted(known))}")
             if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-                raise UserError(f"{path}: [{table}] {step} is {value!r}; points are numbers from 0 on")
+                raise UserError(f"{path}: [{table}] {step} is {value!r}; points are numbers from 0 "
+                                "on")
     default = tables.get("default", {})
     return {number: {step: {**default, **tables.get(f"stage{number}", {})}.get(step, 0)
                      for step in steps[number]} for number in numbers}

@@ -20,7 +20,7 @@ FIELDS = ("points", "max_points", "state", "solved", "passed", "of")
 
 
 def harmless(text: str) -> str:
-    """A spreadsheet takes a cell that begins like this for a formula, and this one is a student's."""
+    """A spreadsheet takes a cell that begins like this for a formula; this one is a student's."""
     return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 

@@ -30,8 +30,8 @@ STOP = threading.Event()  # when set, what runs is killed and nothing is started
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/alternatives",
           "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 FIRST_USER, USERS = 60_000, 500  # ids that no system account has
-WITHOUT = ("a submission can reach the network and read what everyone may read, other submissions and "
-           "solutions too; only the limits hold")
+WITHOUT = ("a submission can reach the network and read what everyone may read, other submissions "
+           "and solutions too; only the limits hold")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def protection() -> Protection:
     except subprocess.TimeoutExpired:
         reason = "it hangs"
     if reason:
-        return Protection(None, f"bubblewrap cannot run here ({reason.splitlines()[-1]}): {WITHOUT}")
+        return Protection(None, f"bubblewrap cannot run here ({reason.splitlines()[-1]}): "
+                                f"{WITHOUT}")
     return Protection(bwrap)
 
 
@@ -106,7 +107,7 @@ def _parents(path: Path) -> list[str]:
 
 
 class User:
-    """A user id that no other sandbox on this machine has while this object lives. (Only for root.)"""
+    """A user id that no other sandbox here has while this object lives. Only for root."""
     FOLDER = Path("/run/fa2-grade-users")
 
     def __init__(self):
@@ -123,8 +124,8 @@ class User:
 
 @dataclass
 class Sandbox:
-    """Where programs run: they may write in `scratch` and read `readable`, besides the system. Where
-    root grades, each sandbox has a user of its own, who owns nothing but `scratch`."""
+    """Where programs run: they may write in `scratch` and read `readable`, besides the system.
+    Where root grades, each sandbox has a user of its own, who owns nothing but `scratch`."""
     scratch: Path
     readable: list[Path] = field(default_factory=list)
     limits: Limits = Limits()
@@ -246,8 +247,8 @@ def _marked(token: str, user: int | None) -> list[int]:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Every folder in it with the names of what is no folder (links included). Folders that were made
-    unreadable are opened on the way."""
+    """Every folder in it with the names of what is no folder (links included). Folders that were
+    made unreadable are opened on the way."""
     os.chmod(folder, 0o700)
     for path, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(path, name))]
@@ -321,7 +322,7 @@ PROCESSES = Processes()
 
 def _watch(child: subprocess.Popen, limits: Limits, scratch: Path,
            deadline: float) -> tuple[str, str]:
-    """Reads what the program prints until it ends or passes a bound. Returns (output, which bound)."""
+    """Reads what the program prints until it ends or passes a bound: (output, which bound)."""
     pieces, size, stopped = [], 0, ""
     os.set_blocking(child.stdout.fileno(), False)
     next_look = next_walk = 0.0

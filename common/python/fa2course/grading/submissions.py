@@ -35,19 +35,20 @@ def find(folder: Path, wanted: list[int] | None) -> list[Submission]:
 
 
 def find_one(folder: Path, wanted: list[int] | None) -> list[Submission]:
-    """The submission of one student, as Gradescope lays it into a folder. A kernel.cu that lies there
-    by itself is of the one stage that is wanted."""
+    """The submission of one student, as Gradescope lays it into a folder. A kernel.cu that lies
+    there by itself is of the one stage that is wanted."""
     found = stages_of(folder)
     if wanted and len(wanted) == 1 and not found and os.path.lexists(folder / "kernel.cu"):
         found = {wanted[0]: folder / "kernel.cu"}
     if not found and not wanted:
-        raise UserError(f"{folder} holds no stageN/kernel.cu. Name the stage that is graded: --stages 4")
+        raise UserError(f"{folder} holds no stageN/kernel.cu. Name the stage that is graded: "
+                        "--stages 4")
     return [read(folder, number, found.get(number)) for number in wanted or sorted(found)]
 
 
 def stages_of(student: Path) -> dict[int, Path]:
-    """The stages for which a student has a folder with a kernel.cu. A fork of the course has its own in
-    work/; the published solutions beside it are not the student's."""
+    """The stages for which a student has a folder with a kernel.cu. A fork of the course has its
+    own in work/; the published solutions beside it are not the student's."""
     known = {stages.number(name) for name in stages.names()}
     found: dict[int, Path] = {}
     base = student / "work" if (student / "work").is_dir() else student
@@ -68,8 +69,8 @@ def read(student: Path, stage: int, path: Path | None) -> Submission:
 
 
 def read_plain(path: Path, root: Path) -> bytes:
-    """A file's bytes. A link would make the grader read whatever it points at: it is refused, also as
-    a folder on the way. Raises ValueError with a sentence."""
+    """A file's bytes. A link would make the grader read whatever it points at: it is refused, also
+    as a folder on the way. Raises ValueError with a sentence."""
     for part in (path, *path.parents):
         if part == root:
             break
@@ -84,5 +85,6 @@ def read_plain(path: Path, root: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise ValueError("kernel.cu is no plain file")
         if status.st_size > MAX_BYTES:
-            raise ValueError(f"kernel.cu has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
+            raise ValueError(f"kernel.cu has {status.st_size:,} bytes; at most {MAX_BYTES:,} are "
+                             "read")
         return file.read(MAX_BYTES)

@@ -147,8 +147,8 @@ def ensure_tools() -> None:
             venv.ensure(["tools"])
         except venv.Unavailable as error:
             needed = [absent[name] for name in tools]
-            raise UserError(f"{' and '.join(tools)} not found, and pip could not bring them: {error}. "
-                            f"Install them: {packages.install_command(needed)}") from None
+            raise UserError(f"{' and '.join(tools)} not found, and pip could not bring them: "
+                            f"{error}. Install them: {packages.install_command(needed)}") from None
 
 
 def ensure_built(preset: str, targets: list[str] = ()) -> None:
@@ -161,14 +161,15 @@ def ensure_built(preset: str, targets: list[str] = ()) -> None:
 
 
 def choose(backend: str | None, quiet: bool = False) -> str:
-    """The preset for a backend the user asked for ("sim", "cuda") or left open (None). Says why when
-    it is not the GPU."""
+    """The preset for a backend the user asked for ("sim", "cuda") or left open (None). Says why
+    when it is not the GPU."""
     if backend == "sim":
         return "sim"
     paths.BUILD.mkdir(exist_ok=True)
     found = gpu.look()
     if backend == "cuda" and not found.usable:
-        raise UserError(f"--backend cuda: {found.reason}. The simulator runs anywhere: --backend sim")
+        raise UserError(f"--backend cuda: {found.reason}. The simulator runs anywhere: --backend "
+                        "sim")
     if not found.usable and not quiet:
         say(f"running on the simulator: {found.reason}")
     return "cuda" if found.usable else "sim"

@@ -11,8 +11,8 @@ _descriptor: int | None = None
 
 @contextlib.contextmanager
 def exclusive():
-    """Holds the clone's lock. Children that get `inherited()` hold it too: when ./fa2 is killed, the
-    next one waits for what the dead one left running, instead of building into the same folder."""
+    """Holds the clone's lock. Children that get `inherited()` hold it too: when ./fa2 is killed,
+    the next one waits for what the dead one left running: it would build into the same folder."""
     global _descriptor
     if _descriptor is not None:  # already held by an outer call
         yield

@@ -12,7 +12,8 @@ def run(preset: str, out: Path, quiet: bool) -> int:
     PyTorch it says why and leaves the comparison as it is."""
     if preset != "cuda":
         say("no peers: PyTorch's backends and Triton's kernel are timed on a GPU, and this "
-            "comparison ran on the simulator; an H200's times are in notes/fa2_sweep.csv")  # fmt: skip
+            "comparison ran on the simulator; an H200's times are in "
+            "notes/fa2_sweep.csv")  # fmt: skip
         return 0
     try:
         python = pytorch.find()

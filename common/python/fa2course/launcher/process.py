@@ -86,7 +86,7 @@ def run_logged(command: list[str], log: str, on_line: Callable[[str], None] | No
 
 
 def run_foreground(command: list[str], env: dict[str, str] | None = None) -> int:
-    """Runs a program that talks to the person itself. Returns its exit status, 128 + n for signal n."""
+    """Runs a program that talks to the person itself. Returns its status, 128 + n for signal n."""
     try:
         child = subprocess.Popen(command, env=env or environment())
     except OSError as error:

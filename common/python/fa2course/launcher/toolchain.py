@@ -1,4 +1,4 @@
-"""What the build needs from the machine: compiler, CMake, Ninja, libraries. Finding, not installing."""
+"""Finds what the build needs from the machine: compiler, CMake, Ninja, libraries."""
 import importlib.util
 import os
 import re
@@ -41,7 +41,7 @@ def compiler_at(path: str) -> Compiler | None:
 
 
 def compilers() -> list[Compiler]:
-    """The C++ compilers here, the preferred one first. $CXX, when set, is the only one considered."""
+    """The C++ compilers here, the preferred one first. $CXX, when set, is the only one."""
     if os.environ.get("CXX"):
         names = [os.environ["CXX"]]
     else:

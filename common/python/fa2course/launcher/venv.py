@@ -1,7 +1,7 @@
 """The Python environment in build/venv, with pinned packages.
 
 A requirements file is installed once: its stamp, written last, holds what was installed. An
-environment that was left half-made (killed, disk full) has the marker `installing` and is made anew.
+environment that was left half-made (killed, disk full) has the marker `installing`: made anew.
 """
 import hashlib
 import shutil
@@ -92,7 +92,8 @@ def create() -> None:
             with urllib.request.urlopen(PIP_URL, timeout=30) as answer:
                 data = answer.read()
         except OSError as error:
-            raise Unavailable(f"python3-venv is not installed, and pip could not be fetched: {error}")
+            raise Unavailable("python3-venv is not installed, and pip could not be fetched: "
+                              f"{error}")
         if hashlib.sha256(data).hexdigest() != PIP_SHA256:
             raise Unavailable(f"{PIP_URL} is not the file it was")
         wheel.write_bytes(data)

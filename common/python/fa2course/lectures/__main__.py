@@ -1,4 +1,4 @@
-"""`./fa2 lectures`, with the packages at hand: python -m fa2course.lectures [--refresh | --check]"""
+"""`./fa2 lectures`, with its packages at hand: python -m fa2course.lectures [--refresh|--check]"""
 import sys
 
 from nbclient.exceptions import CellExecutionError

@@ -1,5 +1,5 @@
-"""Marked blocks in the lectures and in the READMEs of the stages: what they show is made here, never
-typed. A comment says how; what stands between it and the end of the block is rewritten.
+"""Marked blocks in the lectures and in the READMEs of the stages: what they show is made here,
+never typed. A comment says how; what stands between it and the end of the block is rewritten.
 
     <!-- run
     ./fa2 compare --backend sim --stages 3,4 --seqlen 256
@@ -22,9 +22,9 @@ typed. A comment says how; what stands between it and the end of the block is re
     (tables of stage 4; "numbers 4 times" for the times alone: readmes.py)
     <!-- end of numbers -->
 
-`show: TEXT` keeps the first paragraph with TEXT, `from: A` and `to: B` the lines from the first with A
-to the next with B. Several may follow each other; `...` stands for what is between. Without any, all is
-kept.
+`show: TEXT` keeps the first paragraph with TEXT, `from: A` and `to: B` the lines from the first
+with A to the next with B. Several may follow each other; `...` stands for what is between. Without
+any, all is kept.
 """
 import re
 import subprocess

@@ -25,8 +25,8 @@ def build_dir() -> Path:
 
 
 def run(arguments: list[str], out: Path) -> str:
-    """fa2-compare's standard output; its files go to `out`. The time zone and terminal of the machine
-    must not show in it."""
+    """fa2-compare's standard output; its files go to `out`. The time zone and terminal of the
+    machine must not show in it."""
     environment = os.environ | {"LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"}
     done = subprocess.run([build_dir() / "bin" / "fa2-compare", *arguments, "--out", out],
                           cwd=paths.ROOT, env=environment, capture_output=True, text=True)
@@ -66,7 +66,8 @@ def stages(arguments: str) -> dict[str, dict]:
 def recorded() -> list[dict]:
     """The committed results of an H200 that are right."""
     if not RECORDED.exists():
-        raise Missing(f"{RECORDED.relative_to(paths.ROOT)} is missing (git checkout brings it back)")
+        raise Missing(f"{RECORDED.relative_to(paths.ROOT)} is missing (git checkout brings it "
+                      "back)")
     return [record for record in json.loads(RECORDED.read_text())["records"]
             if record["tflops"] and record["ok"] and record["backend"] == "cuda"]
 

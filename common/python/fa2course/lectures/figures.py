@@ -39,11 +39,13 @@ def grid() -> Svg:
     blocks = {stage: r["counters"]["blocks"] for stage, r in counts.stages(shape).items()}
     sms, columns, cell, gap = 132, 12, 24, 4
     picture = Svg(800, 500, f"The grid: from {blocks['2']} to {blocks['3']} blocks on {sms} SMs",
-                  "B1 H8 N1024, Br = 64: 8 heads, 16 query tiles each. One square is one SM of an H200.\n"
-                  "Blocks counted by the simulator. Which SM gets which block is the hardware's choice.")
+                  "B1 H8 N1024, Br = 64: 8 heads, 16 query tiles each. One square is one SM of an "
+                  "H200.\nBlocks counted by the simulator. Which SM gets which block is the "
+                  "hardware's choice.")
     heads = ["w0", "w1", "w2", "w3", "s2", "s4", "s5", "s6"]
-    for panel, (stage, words) in enumerate([("2", "one block per head (color), which loops over its tiles"),
-                                            ("3", "one block per (head, query tile)")]):
+    for panel, (stage, words) in enumerate([
+            ("2", "one block per head (color), which loops over its tiles"),
+            ("3", "one block per (head, query tile)")]):
         x0, y0, n = 30 + 400 * panel, 100, blocks[stage]
         picture.text(x0, 60, f"Stage {stage}: {n} blocks, {max(0, sms - n)} of {sms} SMs idle",
                      weight="bold")
@@ -56,8 +58,8 @@ def grid() -> Svg:
                 picture.text(x + cell / 2, y + 16, tile, size=11, color="paper", anchor="middle")
             else:
                 picture.rect(x, y, cell, cell, "faint")
-    picture.text(30, 424, "In a square: the query tile (stage 2: all, one after the other). Stage 3 starts "
-                 "the last tile first,", size=12)
+    picture.text(30, 424, "In a square: the query tile (stage 2: all, one after the other). Stage "
+                          "3 starts the last tile first,", size=12)
     picture.text(30, 440, "since it sees the most keys under a causal mask.", size=12)
     return picture
 
@@ -118,8 +120,8 @@ def split() -> Svg:
         for i, (what, value) in enumerate(per_tile):
             picture.text(x + 20, y + 330 + 20 * i, what)
             picture.text(x + 400, y + 330 + 20 * i, value, anchor="end", weight="bold")
-    picture.text(40, 505, "The price of split-Q: every warp reads all of K and V, so the tile bytes "
-                 "grow. The gain is larger.", size=12)
+    picture.text(40, 505, "The price of split-Q: every warp reads all of K and V, so the tile "
+                          "bytes grow. The gain is larger.", size=12)
     return picture
 
 
@@ -140,7 +142,8 @@ def matrix(picture: Svg, x, y, w, h, warps: list[str], by_columns: bool) -> None
 
 def where() -> Svg:
     rows = counts.stages(SMALL)
-    picture = Svg(800, 388, "Where S, P, m, l and O live", f"Bytes per (query tile, key tile). {COUNTED}")
+    picture = Svg(800, 388, "Where S, P, m, l and O live",
+                  f"Bytes per (query tile, key tile). {COUNTED}")
     columns = {"S": 130, "P": 240, "m, l": 350, "partial O": 500, "O": 650}
     widths = {"S": 106, "P": 106, "m, l": 146, "partial O": 146, "O": 134}
     T = tiles(rows)
@@ -163,8 +166,8 @@ def where() -> Svg:
             picture.rect(columns[what], y, widths[what], 30, space or "paper", line="faint")
             picture.text(columns[what] + widths[what] / 2, y + 20, words, size=12, anchor="middle",
                          color="ink" if space else "quiet")
-    picture.text(130, 344, "Q, K and V tiles are in shared memory in every stage; in stage 1 so are the "
-                 "tiles of P that it reads back.", size=12)
+    picture.text(130, 344, "Q, K and V tiles are in shared memory in every stage; in stage 1 so "
+                           "are the tiles of P that it reads back.", size=12)
     return picture
 
 
@@ -224,8 +227,8 @@ LAZY = 8  # stage 6 lazy rescales when a maximum grew by more than this, in log2
 
 def scale_histories(seed: int = 7, count: int = 32, Bc: int = 128) -> dict[str, list]:
     """One query row: log2 of the factor between what is stored in O and sum_k exp2(s_k) v_k, after
-    each tile; and at which tiles O was multiplied. The scores are random, and grow slowly so that the
-    maximum does."""
+    each tile; and at which tiles O was multiplied. The scores are random, and grow slowly so that
+    the maximum does."""
     draw = random.Random(seed)
     m, stale, row_sum = -math.inf, -math.inf, 0.0
     rows = {"5": [], "6 paper": [], "6 lazy": []}
@@ -250,10 +253,9 @@ def scale_O() -> Svg:
     history = scale_histories()
     count = len(history["scale"]["5"])
     picture = Svg(800, 470, "In which scale is O? One query row, over its key tiles",
-                  "O holds 2^y times the sum of 2^s v over the keys so far. A dot: O is multiplied at that "
-                  "tile.\n"
-                  "Random scores s, whose maximum grows on purpose (figures.py). Lazy: only when the maximum "
-                  "grew by more than 8.")
+                  "O holds 2^y times the sum of 2^s v over the keys so far. A dot: O is multiplied "
+                  "at that tile.\nRandom scores s, whose maximum grows on purpose (figures.py). "
+                  "Lazy: only when the maximum grew by more than 8.")
     x0, y0, w, h = 60, 50, 600, 340
     low = min(min(v) for v in history["scale"].values())
     high = max(max(v) for v in history["scale"].values())
@@ -268,7 +270,8 @@ def scale_O() -> Svg:
     for j in range(0, count, 4):
         picture.text(at(j, low)[0], y0 + h + 18, str(j), size=12, color="quiet", anchor="middle")
     picture.text(x0 + w + 14, y0 + h + 18, "tile j", size=12, color="quiet")
-    names = {"5": "5: divided by l\nat every tile", "6 paper": "6 paper: scale of the\nmaximum so far",
+    names = {"5": "5: divided by l\nat every tile",
+             "6 paper": "6 paper: scale of the\nmaximum so far",
              "6 lazy": "6 lazy: scale of a\nstale maximum"}
     for stage, words in names.items():
         values = history["scale"][stage]
@@ -344,8 +347,9 @@ def speed() -> Svg:
     panels = [(d, causal) for d in (64, 128) for causal in (False, True)]
     some = next(iter(counts.recorded_at(2, 16, 4096, 64).values()))
     picture = Svg(860, 420, "Speed of each stage, B2 H16 N4096, fp16, TFLOP/s",
-                  f"{environment_line(some)} FLOPs halved when causal.\nTile 64x128, 4 warps in every stage; "
-                  "outlined: the stage's tuned tile where it is faster (the number is then its speed).")
+                  f"{environment_line(some)} FLOPs halved when causal.\nTile 64x128, 4 warps in "
+                  "every stage; outlined: the stage's tuned tile where it is faster (the number is "
+                  "then its speed).")
     top = 400
     for k, (d, causal) in enumerate(panels):
         x0, y0, w, h = 40 + 205 * k, 70, 185, 260
@@ -388,7 +392,8 @@ def roofline() -> Svg:
     for d in (64, 128):
         # Bytes per FLOP depend on tile and head dim, not on N, once the heads' Q and O are small
         # against K and V: count a small shape, with as many keys as time allows.
-        counted = counts.stages(f"--batch 1 --heads 1 --seqlen 64 --seqlen-k 1024 --headdim {d} --full")
+        counted = counts.stages(f"--batch 1 --heads 1 --seqlen 64 --seqlen-k 1024 --headdim {d} "
+                                "--full")
         timed = counts.recorded_at(2, 16, 4096, d)
         for stage, r in counted.items():
             s = r["shape"]

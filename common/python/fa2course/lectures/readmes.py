@@ -7,7 +7,7 @@ SWEEP = counts.paths.ROOT / "notes" / "fa2_sweep.csv"
 
 SHAPE = "--batch 1 --heads 2 --seqlen 512 --headdim 64 --full"
 SHAPE_LABEL = "B1 H2 N512 d64 full, fp16"
-# (B, H, N, d, causal): where each change matters most comes first. Those that were recorded are shown.
+# (B, H, N, d, causal): where each change matters most comes first. What was recorded is shown.
 TIMED = {2: [(16, 32, 2048, 64, False), (16, 32, 2048, 128, False)],
          3: [(1, 8, 16384, 64, False), (1, 8, 16384, 128, False)]}
 TIMED_ALWAYS = [(2, 16, 4096, 64, False), (2, 16, 4096, 128, False), (2, 16, 4096, 128, True)]
@@ -87,8 +87,8 @@ def time_table(stages: list[str]) -> str:
     head = ("| shape | ms | TFLOP/s |\n|---|---|---|" if not PARENT[stages[0]]
             else "| shape | stages | ms, before → after | speedup |\n|---|---|---|---|")
     e = environment
-    return (f"Recorded on an {e['gpu']} (driver {e['driver']}, CUDA {e['cuda']}, commit {e['commit']}), "
-            f"fp16, tiles `same`:\n\n{head}\n" + "\n".join(rows))
+    return (f"Recorded on an {e['gpu']} (driver {e['driver']}, CUDA {e['cuda']}, commit "
+            f"{e['commit']}), fp16, tiles `same`:\n\n{head}\n" + "\n".join(rows))
 
 
 def heads_table(number: int) -> str:
@@ -103,8 +103,8 @@ def heads_table(number: int) -> str:
         before, after = (float(row[f"stage{n}_ms"]) for n in (number - 1, number))
         heads = int(row["batch"]) * int(row["heads"])
         gains.setdefault(heads, {})[row["headdim"]] = before / after
-    lines = [f"Speedup of stage {number} over stage {number - 1} at N 2048, full, fp16, tiles `same` "
-             "(notes/fa2_sweep.csv):", "", "| batch × heads | d 64 | d 128 |", "|---|---|---|"]
+    lines = [f"Speedup of stage {number} over stage {number - 1} at N 2048, full, fp16, tiles "
+             "`same` (notes/fa2_sweep.csv):", "", "| batch × heads | d 64 | d 128 |", "|---|---|---|"]
     lines += [f"| {heads} | {gains[heads]['64']:.2f}x | {gains[heads]['128']:.2f}x |"
               for heads in sorted(gains)]
     return "\n".join(lines)

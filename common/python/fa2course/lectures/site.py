@@ -1,4 +1,4 @@
-"""The lectures as HTML in build/lectures, for those who read them in a browser and not on GitHub."""
+"""The lectures as HTML in build/lectures, for those who read them in a browser without GitHub."""
 import re
 import shutil
 from pathlib import Path

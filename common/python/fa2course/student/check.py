@@ -258,13 +258,13 @@ class Checker:
         return shorten("\n".join(text.strip().splitlines()[-12:]), self.kernel, self.scratch)
 
 
-EXCHANGE = ("\nThat is the exchange, sub-goal 2; it ends the kernel, so sub-goal 1 cannot be judged before it is "
-            "mended or taken out.")
+EXCHANGE = ("\nThat is the exchange, sub-goal 2; it ends the kernel, so sub-goal 1 cannot be "
+            "judged before it is mended or taken out.")
 MAX_SHARED = 232_448  # bytes of shared memory per block, of the largest GPU that the course knows
 
 
 def recorded_ms(name: str, gpu: str) -> float | None:
-    """The time of the published stage on the problem of steps.timed(), if it was recorded on this GPU."""
+    """The time of the published stage on the problem of steps.timed(), if recorded on this GPU."""
     for path in sorted((paths.ROOT / "notes" / "results").glob("*.json")):
         try:
             for record in json.loads(path.read_text())["records"]:

@@ -81,8 +81,8 @@ def compile_command(build: Build, wrapper: Path, library: Path, include: Path, p
 
 def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute: Execute,
                    backend: str = "sim") -> Compiled:
-    """Compiles the kernel into scratch/<part>.so (or <part>_cuda.so). Raises UserError only where the
-    course itself is not there."""
+    """Compiles the kernel into scratch/<part>.so (or <part>_cuda.so). Raises UserError only where
+    the course itself is not there."""
     assert part in PARTS
     kernel = kernel.resolve()
     if not kernel.is_file():

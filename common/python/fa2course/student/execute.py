@@ -37,8 +37,8 @@ class Interrupted(Exception):
 
 
 class Execute(Protocol):
-    """phase: "compile" (reads the kernel, writes only into scratch), "run" (loads the compiled kernel,
-    writes only into scratch) or "judge" (never loads the kernel: trusted)."""
+    """phase: "compile" (reads the kernel, writes only into scratch), "run" (loads the compiled
+    kernel, writes only into scratch) or "judge" (never loads the kernel: trusted)."""
 
     def __call__(self, phase: str, command: list[str], scratch: Path, timeout: float) -> Done: ...
 

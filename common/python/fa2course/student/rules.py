@@ -1,7 +1,7 @@
 """What a stage's change must move: limits on counters, from the closed forms of its algorithm.
 
-Every rule is an upper limit or an exact count on the tile of `--tiles same`; a better kernel passes.
-A rule of stage N holds for the later stages too, up to `until`.
+Every rule is an upper limit or an exact count on the tile of `--tiles same`; a better kernel
+passes. A rule of stage N holds for the later stages too, up to `until`.
 """
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -94,7 +94,8 @@ RULES = (
     Rule(2, "exponentials are computed more than once", total("exp2_p"),
          lambda s: s["T"] * s["Br"] * s["Bc"], "exponentials of scores"),
     # ---- stage 1 ----
-    Rule(1, "more is written to global memory than O, LSE, and S and P of the tiles that some row sees",
+    Rule(1, "more is written to global memory than O, LSE, and S and P of the tiles that some row "
+            "sees",
          total("global_store_bytes"),
          lambda s: s["T"] * 6 * s["Br"] * s["Bc"] + s["heads"] * s["Nq"] * (2 * s["d"] + 4), "bytes",
          until=1),

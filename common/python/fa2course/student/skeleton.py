@@ -36,13 +36,14 @@ FRAMES = {
             "S of the Workspace (row-major, `columns` columns).",
             keep="}\n\n"),
         Cut("reg<stat_tag> m = -INFINITY;", "const reg<stat_tag> inv_l",
-            "the row's maximum m (in log2 units: times scale) and sum l. Each lane takes every 32nd "
-            "key below `seen`; the lanes share their parts through `partial`, in the order that "
-            "warp_barrier() makes.",
+            "the row's maximum m (in log2 units: times scale) and sum l. Each lane takes every "
+            "32nd key below `seen`; the lanes share their parts through `partial`, in the order "
+            "that warp_barrier() makes.",
             keep="  reg<stat_tag> l = 0.f;\n"),
         Cut("reg<S_tag> pair[2] = {0.f, 0.f};", "store2(P + k",
             "P of the keys k and k + 1, normalized; 0 from `seen` on."),
-        Cut("block_barrier();  // both tiles have landed", "block_barrier();  // every warp is done",
+        Cut("block_barrier();  // both tiles have landed",
+            "block_barrier();  // every warp is done",
             "O += P V for this warp's columns: 16 keys at a time, P's blocks by ldmatrix_x4.",
             within="multiply_O(const Problem"),
     ],
@@ -62,8 +63,8 @@ FRAMES = {
             "sub-goal 1: P = exp2(scale S - m_row) in place of S, and its sum over this lane's "
             "columns.", within="every m is written"),
         Cut("if (owner) {", "UNROLL for (int slice",
-            "sub-goal 1: l_new from alpha, l and the row's partial sums; keep it in l_smem, and the "
-            "factors f_O = alpha l / l_new and f_P = 1 / l_new in f_O_smem and f_P_smem.",
+            "sub-goal 1: l_new from alpha, l and the row's partial sums; keep it in l_smem, and "
+            "the factors f_O = alpha l / l_new and f_P = 1 / l_new in f_O_smem and f_P_smem.",
             keep="    }\n\n", within="every partial sum is written"),
         Cut("add_partials<warps>(own, partial_O_smem);", "kv.release_V(j);",
             "sub-goal 1: O = f_O O + f_P P V for the 4 elements per lane and row of this slice, "
@@ -113,8 +114,8 @@ def task(stage: int, what: str = "") -> str:
     elif not what:
         what = f"What stands below is stage {stage - 1}, and right"
     marks = "" if "your own" in what else f"\"TODO stage {stage}\" marks the places. "
-    text = (f"Stage {stage}, your task: {hints.of(stage).task}\n\n{what}. {marks}./fa2 check {stage} "
-            f"says how far you are, ./fa2 hint {stage} helps.")
+    text = (f"Stage {stage}, your task: {hints.of(stage).task}\n\n{what}. {marks}./fa2 check "
+            f"{stage} says how far you are, ./fa2 hint {stage} helps.")
     lines = []
     for paragraph in text.split("\n\n"):
         if paragraph.startswith("    "):  # a formula or a table
@@ -155,9 +156,10 @@ def renamed(stage: int, lines: list[str]) -> list[str]:
 
 
 def hunks_of(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """The ranges of old lines that change, without the tile table (it is no part of the idea) and the
-    stage's name."""
-    table = range(index(old, "constexpr TileRow row("), index(old, "};", "constexpr TileRow tiles") + 1)
+    """The ranges of old lines that change, without the tile table (it is no part of the idea) and
+    the stage's name."""
+    table = range(index(old, "constexpr TileRow row("),
+                  index(old, "};", "constexpr TileRow tiles") + 1)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     hunks = []
     for kind, begin, end, *_ in matcher.get_opcodes():

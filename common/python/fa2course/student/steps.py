@@ -1,4 +1,4 @@
-"""The steps of a check: problems that grow by one difficulty at a time, around the kernel's tile."""
+"""The steps of a check: problems that grow by one difficulty at a time, around the tile's size."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -125,6 +125,7 @@ def steps_of(stage: int) -> list[Step]:
     if stage == 2:
         steps[1:3] = [Step("exchange", "sub-goal 2, the cross-warp exchange: O of one tile", "first",
                            steps[1].cases,
-                           "LSE is right, so m and l are: look at f_O and f_P, and at the exchange."),
+                           "LSE is right, so m and l are: look at f_O and f_P, and at the "
+                           "exchange."),
                       steps[2]]
     return steps

@@ -115,7 +115,7 @@ class Session:
                 return status
 
     def version(self) -> tuple[int, int] | None:
-        """Changes when the file is saved; an editor may replace it and leave it missing for a moment."""
+        """Changes when the file is saved; an editor may leave it missing for a moment."""
         for _ in range(20):
             try:
                 stat = self.kernel.stat()

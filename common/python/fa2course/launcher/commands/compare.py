@@ -100,7 +100,8 @@ def compare_and_predict(preset: str, arguments: list[str], out: Path, python: Pa
         if table.simulator_minutes(planned, arguments) < 1:
             status = compare(preset, arguments, out, python)
         elif not quiet:
-            say("too large to simulate in a minute: predicted only, from the counters of small shapes")
+            say("too large to simulate in a minute: predicted only, from the counters of small "
+                "shapes")
         if status in (0, 1):
             table.report(program, planned, out, f"fa2 compare {' '.join(arguments)}", quiet)
         return status
@@ -186,7 +187,7 @@ def commit() -> str:
 
 
 def set_up(preset: str, besides: list[str] = ()) -> Path | None:
-    """Everything up to the built program. Returns the Python that draws the picture, None without."""
+    """Everything up to the built program. Returns the Python that draws the picture, or None."""
     paths.BUILD.mkdir(exist_ok=True)
     with lock.exclusive():
         build.ensure_tools()

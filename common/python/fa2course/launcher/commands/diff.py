@@ -85,7 +85,7 @@ def counts(before: Kernel, after: Kernel) -> tuple[int, int]:
 
 
 def differs_only_where_marked(before: Kernel, after: Kernel) -> bool:
-    """True if the parent is what stands outside the marks, with anything in place of each region."""
+    """True if the parent is what stands outside the marks, with anything in place of a region."""
     at, end = 0, 0  # how far the parent is matched; where the last region ended
     for first, next_end in after.regions:
         piece = after.lines[end:first]
@@ -104,8 +104,8 @@ def differs_only_where_marked(before: Kernel, after: Kernel) -> bool:
 def out_of_place(before: Kernel, after: Kernel) -> list[str]:
     """A sentence for every line that differs outside the regions that `after` marks."""
     if not after.regions:
-        return [f"{after.path} marks no change: put the lines that differ from {before.path} between "
-                "// [change] and // [end of change]"]
+        return [f"{after.path} marks no change: put the lines that differ from {before.path} "
+                "between // [change] and // [end of change]"]
     if differs_only_where_marked(before, after):
         return []
     found = []
@@ -113,14 +113,15 @@ def out_of_place(before: Kernel, after: Kernel) -> list[str]:
     for kind, i, i_end, k, k_end in matcher.get_opcodes():
         if kind == "equal":
             continue
-        found += [f"{after.place(line)}: is not in {before.path}, and not marked: {after.lines[line]}"
+        found += [f"{after.place(line)}: is not in {before.path}, and not marked: "
+                  f"{after.lines[line]}"
                   for line in range(k, k_end) if not after.marked(line)]
         if i < i_end and not any(after.may_lack(line) for line in range(k, k_end + 1)):
             found += [f"{before.place(line)}: is missing in {after.path}, where nothing is marked "
                       f"(line {after.place(k).rsplit(':', 1)[1]}): {before.lines[line]}"
                       for line in range(i, i_end)]
-    return found or [f"{after.path}: what stands outside its marks is not {before.path} in the same "
-                     "order"]
+    return found or [f"{after.path}: what stands outside its marks is not {before.path} in the "
+                     "same order"]
 
 
 def run(arguments: list[str]) -> int:

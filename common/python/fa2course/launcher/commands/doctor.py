@@ -39,7 +39,8 @@ class Report:
 
 def run(arguments: list[str]) -> int:
     if arguments:
-        raise UserError(f"doctor takes no arguments, and got '{arguments[0]}' (./fa2 doctor --help)")
+        raise UserError(f"doctor takes no arguments, and got '{arguments[0]}' (./fa2 doctor "
+                        "--help)")
     report = Report()
     system(report)
     absent = packages.missing()
@@ -94,8 +95,8 @@ def build_tools(report: Report, absent: dict[str, str]) -> None:
             report.missing(what, f"none{' (3.24 or later)' if name == 'cmake' else ''}; "
                            "pip can bring it into build/venv")
             continue
-        version = (output_of([path, "--version"]) or "").split("\n")[0].removeprefix("cmake version ")
-        report.found(what, f"{version} ({path})")
+        version = (output_of([path, "--version"]) or "").split("\n")[0]
+        report.found(what, f"{version.removeprefix('cmake version ')} ({path})")
     for library in toolchain.LIBRARIES:
         if library.name in absent:
             report.missing(library.name, "not installed; without apt-get, CMake fetches it")

@@ -40,6 +40,6 @@ def run(arguments: list[str]) -> int:
     if number > seen:
         progress.update(stage, hints=number)
     elif options.number is None:
-        console.say(f"that was the last; ./fa2 hint {stage} 1 shows the first again, and ./fa2 solution "
-                    f"{stage} the solution")
+        console.say(f"that was the last; ./fa2 hint {stage} 1 shows the first again, and ./fa2 "
+                    f"solution {stage} the solution")
     return 0

@@ -37,7 +37,8 @@ def run(arguments: list[str]) -> int:
 
 def agreed(stage: int, hints: int) -> bool:
     if not sys.stdin.isatty():
-        raise UserError(f"solution asks first, and nobody is there to answer: ./fa2 solution {stage} --yes")
+        raise UserError("solution asks first, and nobody is there to answer: ./fa2 solution "
+                        f"{stage} --yes")
     left = f" {3 - hints} hints are left (./fa2 hint {stage})." if hints < 3 else ""
     try:
         answer = input(f"Show the solution of stage {stage}?{left} [y/N] ")
