@@ -44,26 +44,30 @@ class Judge {
   void check_row(const Reference& reference, size_t n) {
     const RowIndex& at = reference.rows[n];
     const auto row = outputs_.O.row(at.b, at.h, at.i);
-    const double allowed = reference.O_tolerance[n];
-    for (int c = 0; c < p_.d; ++c) check_O(at, c, row[c], reference.O_row(n)[c], allowed);
+    for (int c = 0; c < p_.d; ++c) check_O(reference, n, c, row[c]);
     check_LSE(at, LSE_at(at), reference.LSE[n], reference.LSE_tolerance[n]);
   }
 
-  void check_O(const RowIndex& at, int c, uint16_t bits, double expected, double allowed) {
-    const double got = decode(p_.dtype, bits);
-    if (bits == poison) return complain_O(at, c, "was never written");
-    if (!std::isfinite(expected)) {
-      if (std::isfinite(got))
-        complain_O(at, c, "is " + short_number(got) + ", expected NaN: its inputs are not finite");
-      return;
+  void check_O(const Reference& reference, size_t n, int c, uint16_t bits) {
+    const RowIndex& at = reference.rows[n];
+    const double got = decode(p_.dtype, bits), expected = reference.O_row(n)[c];
+    const double allowed = reference.O_tolerance[n];
+    switch (judge_O(workload_, n, c, bits, tile_)) {
+      case Element::right:
+        return note_error(std::fabs(got - expected), allowed);
+      case Element::excused:
+        return;
+      case Element::unwritten:
+        return complain_O(at, c, "was never written");
+      case Element::finite:
+        return complain_O(at, c,
+                          "is " + short_number(got) + ", expected NaN: its inputs are not finite");
+      case Element::apart:
+        note_error(std::fabs(got - expected), allowed);
+        complain_O(at, c,
+                   "is " + short_number(got, 6) + ", expected " + short_number(expected, 6) +
+                       " within " + short_number(allowed, 3));
     }
-    if (!std::isfinite(got) && workload_.V_may_reach(at, c, tile_)) return;
-    const double error = std::fabs(got - expected);
-    note_error(error, allowed);
-    if (!(error <= allowed))
-      complain_O(at, c,
-                 "is " + short_number(got, 6) + ", expected " + short_number(expected, 6) +
-                     " within " + short_number(allowed, 3));
   }
 
   void note_error(double error, double allowed) {
@@ -120,6 +124,16 @@ class Judge {
 };
 
 }  // namespace
+
+Element judge_O(const Workload& workload, size_t n, int c, uint16_t bits, const Tile& tile) {
+  const Reference& reference = workload.reference();
+  const double got = decode(workload.problem().dtype, bits), expected = reference.O_row(n)[c];
+  if (bits == poison) return Element::unwritten;
+  if (!std::isfinite(expected)) return std::isfinite(got) ? Element::finite : Element::excused;
+  if (!std::isfinite(got) && workload.V_may_reach(reference.rows[n], c, tile))
+    return Element::excused;
+  return std::fabs(got - expected) <= reference.O_tolerance[n] ? Element::right : Element::apart;
+}
 
 Verdict judge(const Workload& workload, const Outputs& outputs, const Tile& tile) {
   return Judge(workload, outputs, tile).verdict();

@@ -16,6 +16,18 @@ struct Verdict {
   double max_lse_err = 0;
 };
 
+/// What the contract says of one element of O.
+enum class Element {
+  right,
+  excused,    // a NaN or infinity of the inputs may reach it
+  unwritten,  // wrong, as are the next two
+  finite,     // though its inputs are not
+  apart,      // from the reference, by more than allowed
+};
+
+/// Judges the element in this column of the reference's row `n`.
+Element judge_O(const Workload& workload, size_t n, int column, uint16_t bits, const Tile& tile);
+
 /// Checks what a call wrote: that nothing around the outputs changed, that every element was
 /// written, and that O and LSE are within the tolerance of the reference. `tile` is the one that
 /// ran: the contract says how far a NaN of V may reach in terms of it.

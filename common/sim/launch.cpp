@@ -33,8 +33,7 @@ class GridRun {
     for (std::thread& thread : threads) thread.join();
     if (report_) throw Finding(std::move(*report_));
     if (Observer* observer = session_.config().observer)
-      observer->launched(
-          {symbol_name(launch_.kernel), launch_.grid, launch_.block, launch_.shared_bytes, sum_});
+      observer->launched({symbol_name(launch_.kernel), launch_.block, launch_.shared_bytes, sum_});
 #define FA2_ADD(name, meaning) session_.counters_.name += sum_.name;
     FA2_COUNTERS(FA2_ADD)
 #undef FA2_ADD

@@ -178,7 +178,7 @@ Context* Machine::finish_lane(Lane& lane) {
   if (warp.waiting != 0) complete_collectives(warp);  // perhaps only this lane was awaited
   if (warp.alive() == 0) {
     zip_logs(warp, banks_);
-    end_step(warp, "exit", lane.site);
+    end_step(warp, "exit");
   }
   release_block_barrier_if_complete();
   return &next_context(lane);
@@ -342,9 +342,9 @@ void Machine::settle_steps(const Warp& warp) {
   recorder_.settle(warp.index, now);
 }
 
-void Machine::record_step(const Warp& warp, const char* operation, Site site) {
+void Machine::record_step(const Warp& warp, const char* operation) {
   settle_steps(warp);
-  recorder_.emit(warp.index, operation, site);
+  recorder_.emit(warp.index, operation);
 }
 
 void Machine::add_counters(fa2_counters& sum) const {

@@ -78,9 +78,9 @@ class Machine {
   void block_barrier(Lane& lane, Site site);
   void collective(Lane& lane, const Operation& operation, uint32_t mask, void* operands, Site site);
   /// The warp's step ends with this operation, if steps are recorded.
-  void end_step(const Warp& warp, const char* operation, Site site) {
+  void end_step(const Warp& warp, const char* operation) {
     if (recording_) [[unlikely]]
-      record_step(warp, operation, site);
+      record_step(warp, operation);
   }
   void warp_synced(Warp& warp, uint32_t lanes) { clocks_.warp_barrier(warp, lanes); }
 
@@ -126,7 +126,7 @@ class Machine {
   void schedule();
   void release_block_barrier_if_complete();
   void settle_steps(const Warp& warp);
-  void record_step(const Warp& warp, const char* operation, Site site);
+  void record_step(const Warp& warp, const char* operation);
   void check_partners(Lane& lane);
   void complete_collectives(Warp& warp);
   [[noreturn]] void fail_endless(Lane& lane);

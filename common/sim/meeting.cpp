@@ -34,7 +34,7 @@ void Machine::release_block_barrier_if_complete() {
     settle_steps(*running->warp);
   for (Warp& warp : warps_) {
     zip_logs(warp, banks_);
-    if (warp.alive() != 0) end_step(warp, "block_barrier", first_at_barrier_->site);
+    if (warp.alive() != 0) end_step(warp, "block_barrier");
     for (int i = 0; i < warp.size; ++i)
       if (warp.lanes[i].state == State::at_block_barrier) warp.set_ready(warp.lanes[i]);
   }
@@ -61,7 +61,7 @@ void Machine::collective(Lane& lane, const Operation& operation, uint32_t mask, 
     zip_logs(warp, banks_);
     warp.waiting = 0;
     operation.execute(warp, everybody);
-    end_step(warp, operation.name, site);
+    end_step(warp, operation.name);
     warp.ready = everybody;
     return;
   }
@@ -156,7 +156,7 @@ void Machine::complete_collectives(Warp& warp) {
     warp.waiting &= ~group;
     warp.partial &= ~group;
     operation.execute(warp, group);
-    end_step(warp, operation.name, first.site);
+    end_step(warp, operation.name);
     for (uint32_t rest = group; rest != 0; rest &= rest - 1)
       warp.set_ready(warp.lanes[std::countr_zero(rest)]);
   }

@@ -10,9 +10,9 @@ void StepRecorder::settle(int warp, const fa2_counters& now) {
   last_ = now;
 }
 
-void StepRecorder::emit(int warp, const char* operation, Site site) {
+void StepRecorder::emit(int warp, const char* operation) {
   Pending& pending = pending_[static_cast<size_t>(warp)];
-  observer_->step({block_, warp, operation, site, pending.awaited_copies, pending.done});
+  observer_->step({block_, warp, operation, pending.awaited_copies, pending.done});
   pending = {};
 }
 

@@ -6,7 +6,6 @@
 
 #include "common/harness/counters.h"
 #include "common/sim/finding.h"
-#include "common/sim/site.h"
 
 namespace fa2::sim {
 
@@ -15,15 +14,14 @@ struct WarpStep {
   uint64_t block;
   int warp;
   const char* operation;  // "mma_m16n8k16", "block_barrier", ..., "exit"
-  Site site;
-  bool awaited_copies;  // a cp_async_wait was among it
+  bool awaited_copies;    // a cp_async_wait was among it
   fa2_counters done;
 };
 
 /// What a launch was, and what all its blocks counted.
 struct LaunchSummary {
   std::string kernel;  // "" where the program has no symbols
-  Index3 grid, block;
+  Index3 block;
   uint32_t shared_bytes;
   fa2_counters counters;
 };
@@ -50,7 +48,7 @@ class StepRecorder {
   void settle(int warp, const fa2_counters& now);
   void awaited_copies(int warp) { pending_[static_cast<size_t>(warp)].awaited_copies = true; }
   /// The warp's step ends here.
-  void emit(int warp, const char* operation, Site site);
+  void emit(int warp, const char* operation);
 
  private:
   struct Pending {

@@ -1,7 +1,6 @@
 // The part of fa2-check that judges: it never loads the kernel, and reads only what it wrote.
 #include "common/harness/judge.h"
 
-#include <cmath>
 #include <set>
 
 #include "common/cli/check/cases.h"
@@ -44,20 +43,16 @@ void excuse_O(Outputs& outputs, const Workload& workload) {
 /// Which elements of O are wrong: the first, and how they lie in the tiles.
 Json wrong_elements(const Workload& workload, const Outputs& outputs, const Tile& tile) {
   const Reference& reference = workload.reference();
-  const Problem& p = workload.problem();
   Json first;
   int64_t wrong = 0, all = 0;
   std::set<int> rows_in_tile, columns;
   for (size_t n = 0; n < reference.rows.size(); ++n) {
     const RowIndex& at = reference.rows[n];
     const auto row = outputs.O.row(at.b, at.h, at.i);
-    for (int c = 0; c < p.d; ++c) {
-      const double expected = reference.O_row(n)[c], got = decode(p.dtype, row[c]);
+    for (int c = 0; c < workload.problem().d; ++c) {
       ++all;
-      if (std::fabs(got - expected) <= reference.O_tolerance[n]) continue;
-      if (row[c] != poison && !std::isfinite(got) &&
-          (!std::isfinite(expected) || workload.V_may_reach(at, c, tile)))
-        continue;
+      const Element element = judge_O(workload, n, c, row[c], tile);
+      if (element == Element::right || element == Element::excused) continue;
       if (wrong++ == 0) first = {{"batch", at.b}, {"head", at.h}, {"row", at.i}, {"column", c}};
       rows_in_tile.insert(at.i % tile.Br);
       columns.insert(c);

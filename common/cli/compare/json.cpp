@@ -70,11 +70,6 @@ Environment environment_from(const Json& j) {
   return e;
 }
 
-Json to_json(const Shape& s) {
-  return {{"B", s.batch}, {"Hq", s.heads_q}, {"Hkv", s.heads_kv}, {"Nq", s.Nq},
-          {"Nk", s.Nk},   {"d", s.d},        {"causal", s.causal}};
-}
-
 Shape shape_from(const Json& j) {
   Shape s;
   j.at("B").get_to(s.batch);
@@ -85,15 +80,6 @@ Shape shape_from(const Json& j) {
   j.at("d").get_to(s.d);
   j.at("causal").get_to(s.causal);
   return s;
-}
-
-Json to_json(const std::optional<TileUsed>& t) {
-  if (!t) return Json();
-  return {{"Br", t->Br},
-          {"Bc", t->Bc},
-          {"warps", t->warps},
-          {"depth", t->depth},
-          {"smem_bytes", t->smem_bytes}};
 }
 
 std::optional<TileUsed> tile_from(const Json& j) {
@@ -145,7 +131,7 @@ Json to_json(const Record& r) {
   j["shape"] = to_json(r.shape);
   j["dtype"] = r.dtype;
   j["tile_mode"] = r.tile_mode;
-  j["tile"] = to_json(r.tile);
+  j["tile"] = r.tile ? to_json(*r.tile) : Json();
   j["time_ms"] = or_null(r.time_ms);
   j["spread"] = or_null(r.spread);
   j["tflops"] = or_null(r.tflops());
@@ -187,6 +173,19 @@ Record record_from(const Json& j) {
 }
 
 }  // namespace
+
+Json to_json(const Shape& s) {
+  return {{"B", s.batch}, {"Hq", s.heads_q}, {"Hkv", s.heads_kv}, {"Nq", s.Nq},
+          {"Nk", s.Nk},   {"d", s.d},        {"causal", s.causal}};
+}
+
+Json to_json(const TileUsed& t) {
+  return {{"Br", t.Br},
+          {"Bc", t.Bc},
+          {"warps", t.warps},
+          {"depth", t.depth},
+          {"smem_bytes", t.smem_bytes}};
+}
 
 Json to_json(const Results& results) {
   Json records = Json::array();

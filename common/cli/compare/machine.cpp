@@ -11,7 +11,6 @@
 #include "common/cli/compare/peaks.h"
 #include "common/harness/environment.h"
 #include "common/harness/failure.h"
-#include "common/sim/gpu_models.h"
 
 namespace fa2::compare {
 namespace {
@@ -22,11 +21,6 @@ DeviceOptions device_options(const Options& o, Backend backend) {
   d.gpu = o.gpu;
   d.os_threads = o.threads;
   return d;
-}
-
-const sim::GpuModel& model_of(const std::string& key) {
-  const sim::GpuModel* model = key.empty() ? nullptr : sim::find_gpu(key);
-  return model ? *model : sim::gpu_models().front();
 }
 
 /// The version of the loaded kernel driver, such as "580.159.04"; empty if it does not tell.
@@ -80,6 +74,15 @@ Machine choose_machine(const Options& o) {
     }
   }
   return {make_device(device_options(o, Backend::sim)), "No GPU is used: " + why};
+}
+
+const sim::GpuModel& model_of(const std::string& key) {
+  if (key.empty()) return sim::gpu_models().front();
+  if (const sim::GpuModel* model = sim::find_gpu(key)) return *model;
+  std::string known;
+  for (const sim::GpuModel& model : sim::gpu_models())
+    known += (known.empty() ? "" : ", ") + std::string(model.key);
+  throw Error("--gpu is \"" + key + "\"; the simulator knows " + known + ".");
 }
 
 const char* backend_name(const Device& device) { return name_of(device.info().backend); }

@@ -6,6 +6,7 @@
 
 #include "common/cli/compare/options.h"
 #include "common/harness/device.h"
+#include "common/sim/gpu_models.h"
 
 namespace fa2::compare {
 
@@ -19,6 +20,9 @@ struct Machine {
 Machine choose_machine(const Options& o);
 
 const char* backend_name(const Device& device);  // "sim" or "cuda"
+
+/// The simulated GPU with this key; "" is the default. Throws fa2::Error naming the known ones.
+const sim::GpuModel& model_of(const std::string& key);
 
 /// What every record of this run carries.
 Environment environment_of_run(const Device& device, const Options& o);

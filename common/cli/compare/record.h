@@ -90,6 +90,8 @@ std::string label(const TileUsed& t);
 bool same_experiment(const Record& a, const Record& b);
 
 nlohmann::ordered_json to_json(const Results& r);
+nlohmann::ordered_json to_json(const Shape& s);
+nlohmann::ordered_json to_json(const TileUsed& t);
 /// Throws fa2::Error with a sentence if the file is of another kind or version, or misses a field.
 Results results_from_json(const nlohmann::ordered_json& j);
 /// Reads a file; throws fa2::Error naming it.

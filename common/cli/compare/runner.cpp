@@ -16,26 +16,6 @@ namespace {
 /// of work on a few cores.
 constexpr double reference_products = 4e9;
 
-TileMode tile_mode_of(const std::string& name) {
-  for (TileMode mode : {TileMode::same, TileMode::same_b, TileMode::tuned}) {
-    if (name == name_of(mode)) return mode;
-  }
-  throw Error("there are no tiles called " + name);
-}
-
-Spec spec_of(const Shape& s, const std::string& dtype) {
-  Spec spec;
-  spec.dtype = dtype == "bf16" ? Dtype::bf16 : Dtype::fp16;
-  spec.causal = s.causal;
-  spec.batch = s.batch;
-  spec.heads_q = s.heads_q;
-  spec.heads_kv = s.heads_kv;
-  spec.Nq = s.Nq;
-  spec.Nk = s.Nk;
-  spec.d = s.d;
-  return spec;
-}
-
 /// Bytes of host memory that are free, or none if the system does not tell.
 std::optional<double> free_host_memory() {
   std::ifstream file("/proc/meminfo");
@@ -62,9 +42,7 @@ void measure(Device& device, const Entry& entry, const Options& o, const Workloa
   const TileMode mode = tile_mode_of(r.tile_mode);
   const Call plan =
       plan_call(*entry.stage, *entry.variant, mode, workload.problem(), device.info().limits);
-  const TileRow& row = entry.variant->tiles[plan.tile_row];
-  r.tile = TileUsed{row.tile.Br, row.tile.Bc, row.tile.warps, row.tile.depth,
-                    static_cast<uint64_t>(row.smem_bytes)};
+  r.tile = tile_used(entry.variant->tiles[plan.tile_row]);
   check_memory(device, plan.workspace_bytes);
 
   r.outcome = Outcome::wrong;  // unless all goes well
@@ -142,6 +120,31 @@ bool is_lost(Device& device) {
 }
 
 }  // namespace
+
+TileMode tile_mode_of(const std::string& name) {
+  for (TileMode mode : {TileMode::same, TileMode::same_b, TileMode::tuned}) {
+    if (name == name_of(mode)) return mode;
+  }
+  throw Error("there are no tiles called " + name);
+}
+
+Spec spec_of(const Shape& s, const std::string& dtype) {
+  Spec spec;
+  spec.dtype = dtype == "bf16" ? Dtype::bf16 : Dtype::fp16;
+  spec.causal = s.causal;
+  spec.batch = s.batch;
+  spec.heads_q = s.heads_q;
+  spec.heads_kv = s.heads_kv;
+  spec.Nq = s.Nq;
+  spec.Nk = s.Nk;
+  spec.d = s.d;
+  return spec;
+}
+
+TileUsed tile_used(const TileRow& row) {
+  return {row.tile.Br, row.tile.Bc, row.tile.warps, row.tile.depth,
+          static_cast<uint64_t>(row.smem_bytes)};
+}
 
 Run run_all(Device& device, const Options& o, const std::vector<Shape>& shapes,
             const std::vector<Entry>& entries, const Environment& environment,

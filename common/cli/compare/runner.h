@@ -5,8 +5,14 @@
 #include "common/cli/compare/machine.h"
 #include "common/cli/compare/options.h"
 #include "common/cli/compare/record.h"
+#include "common/harness/spec.h"
 
 namespace fa2::compare {
+
+/// The harness's words for those of a record.
+Spec spec_of(const Shape& shape, const std::string& dtype);
+TileMode tile_mode_of(const std::string& name);  // throws fa2::Error
+TileUsed tile_used(const TileRow& row);
 
 /// What the caller hears of while it runs.
 struct Listener {

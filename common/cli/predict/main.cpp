@@ -10,33 +10,18 @@
 #include <nlohmann/json.hpp>
 
 #include "common/cli/compare/machine.h"
+#include "common/cli/compare/runner.h"
 #include "common/device/error.h"
 #include "common/harness/failure.h"
 #include "common/harness/parallel.h"
 #include "common/harness/run.h"
-#include "common/sim/gpu_models.h"
+#include "common/harness/validate.h"
 #include "common/sim/observer.h"
 
 namespace {
 
 using namespace fa2;
 using Json = nlohmann::ordered_json;
-
-const sim::GpuModel& model_of(const std::string& key) {
-  if (const sim::GpuModel* model = sim::find_gpu(key)) return *model;
-  std::string known;
-  for (const sim::GpuModel& model : sim::gpu_models())
-    known += (known.empty() ? "" : ", ") + std::string(model.key);
-  throw Error("--gpu is \"" + key + "\"; the simulator knows " + known + ".");
-}
-
-Json to_json(const TileRow& row) {
-  return {{"Br", row.tile.Br},
-          {"Bc", row.tile.Bc},
-          {"warps", row.tile.warps},
-          {"depth", row.tile.depth},
-          {"smem_bytes", row.smem_bytes}};
-}
 
 /// Counters that are not zero.
 Json to_json(const fa2_counters& counters) {
@@ -51,38 +36,21 @@ Json to_json(const fa2_counters& counters) {
 // ---- plan ---------------------------------------------------------------------------------------
 
 /// One row of the comparison: which tile it would use, or why it cannot run.
-Json plan_row(const compare::Entry& entry, const compare::Shape& s, const std::string& dtype,
+Json plan_row(const compare::Entry& entry, const compare::Shape& shape, const std::string& dtype,
               const std::string& tiles, const GpuLimits& limits) {
   Json row = {{"stage", entry.stage->name},
               {"number", entry.stage->number},
               {"variant", entry.variant->name},
               {"dtype", dtype},
               {"tile_mode", tiles},
-              {"shape",
-               {{"B", s.batch},
-                {"Hq", s.heads_q},
-                {"Hkv", s.heads_kv},
-                {"Nq", s.Nq},
-                {"Nk", s.Nk},
-                {"d", s.d},
-                {"causal", s.causal}}}};
-  Problem p{};
-  p.dtype = dtype == "bf16" ? Dtype::bf16 : Dtype::fp16;
-  p.causal = s.causal;
-  p.batch = static_cast<int>(s.batch);
-  p.heads_q = static_cast<int>(s.heads_q);
-  p.heads_kv = static_cast<int>(s.heads_kv);
-  p.Nq = static_cast<int>(s.Nq);
-  p.Nk = static_cast<int>(s.Nk);
-  p.d = static_cast<int>(s.d);
-  TileMode mode = TileMode::same;
-  for (TileMode m : {TileMode::same_b, TileMode::tuned})
-    if (tiles == name_of(m)) mode = m;
+              {"shape", compare::to_json(shape)}};
+  const fa2_problem problem = to_problem(compare::spec_of(shape, dtype));
   try {
-    const int index = choose_tile(entry.stage->name, *entry.variant, mode, p, limits);
-    row["tile_row"] = index;
-    row["tile"] = to_json(entry.variant->tiles[static_cast<size_t>(index)]);
-    row["workspace_bytes"] = entry.variant->workspace_bytes(p);
+    const Call call = plan_call(*entry.stage, *entry.variant, compare::tile_mode_of(tiles),
+                                validate(&problem), limits);
+    row["tile_row"] = call.tile_row;
+    row["tile"] = compare::to_json(compare::tile_used(entry.variant->tiles[call.tile_row]));
+    row["workspace_bytes"] = call.workspace_bytes;
   } catch (const Failure& failure) {
     row["error"] = failure.what();
   }
@@ -93,7 +61,7 @@ Json plan(const std::vector<std::string>& arguments) {
   const auto options = compare::parse_options(arguments);
   if (!options) return {};
   const compare::Options& o = *options;
-  const sim::GpuModel gpu = model_of(o.gpu.empty() ? sim::gpu_models().front().key : o.gpu);
+  const sim::GpuModel& gpu = compare::model_of(o.gpu);
   Json rows = Json::array();
   for (const auto& dtype : o.dtypes)
     for (const compare::Shape& shape : compare::shapes_of(o.shapes, "cuda"))
@@ -164,7 +132,7 @@ Json run_job(const Json& job, const std::string& gpu) {
 }
 
 Json run(const std::string& gpu) {
-  model_of(gpu);
+  compare::model_of(gpu);  // throws for an unknown one
   const Json jobs = Json::parse(std::cin);
   std::vector<Json> results(jobs.size());
   parallel_for(static_cast<int64_t>(jobs.size()), [&](int64_t i) {
