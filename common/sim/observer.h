@@ -26,7 +26,7 @@ struct LaunchSummary {
   fa2_counters counters;
 };
 
-/// Its functions are called by the OS threads that run the blocks: record steps with os_threads = 1.
+/// The OS threads that run the blocks call its functions: record steps with os_threads = 1.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -7,7 +7,7 @@
 namespace fa2 {
 namespace {
 
-/// Sizes of a tile table are read by other programs: a strange one is refused here, with a sentence.
+/// Other programs read the sizes of a tile table: a strange one is refused here, in a sentence.
 void check_tile(const std::string& path, const TileRow& row) {
   const Tile& t = row.tile;
   const auto positive = [](int value, int most) { return value > 0 && value <= most; };

@@ -87,8 +87,9 @@ def on_worker(arguments: list[str], backend: str) -> dict:
     """Runs fa2-compare and returns its compare.json."""
     folder = Path(os.environ.get("FA2_BUILD_DIR") or paths.preset_dir(backend))
     with tempfile.TemporaryDirectory() as out:
-        ended = subprocess.run([str(folder / "bin" / "fa2-compare"), *arguments, "--quiet", "--out", out],
-                               env=process.environment(), text=True, capture_output=True, check=False)
+        ended = subprocess.run(
+            [str(folder / "bin" / "fa2-compare"), *arguments, "--quiet", "--out", out],
+            env=process.environment(), text=True, capture_output=True, check=False)
         if ended.returncode not in (0, 1):
             said = ended.stderr.strip().splitlines()
             raise RuntimeError(said[-1] if said else f"fa2-compare ended with {ended.returncode}")

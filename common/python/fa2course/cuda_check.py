@@ -106,8 +106,8 @@ def key(file: str, arch: str, nvcc: str) -> str:
 def demangled(names: list[str]) -> list[str]:
     """Names as in the source; the mangled ones where c++filt is missing."""
     try:
-        done = subprocess.run(["c++filt"], input="\n".join(names), stdout=subprocess.PIPE, text=True,
-                              check=True)
+        done = subprocess.run(["c++filt"], input="\n".join(names), stdout=subprocess.PIPE,
+                              text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return names
     shown = done.stdout.splitlines()
@@ -150,8 +150,8 @@ def compile_one(file: str, arch: str, nvcc: str) -> Result:
         pass
     keep.parent.mkdir(parents=True, exist_ok=True)
     scratch = keep.with_suffix(f".{os.getpid()}.o")
-    command = [nvcc, *FLAGS, "-gencode", f"arch=compute_{arch},code=sm_{arch}", "-I", str(paths.ROOT),
-               "-c", str(paths.ROOT / file), "-o", str(scratch)]
+    command = [nvcc, *FLAGS, "-gencode", f"arch=compute_{arch},code=sm_{arch}",
+               "-I", str(paths.ROOT), "-c", str(paths.ROOT / file), "-o", str(scratch)]
     child = _running[keep] = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                               stdout=subprocess.PIPE,
                                               stderr=subprocess.STDOUT, text=True, errors="replace",

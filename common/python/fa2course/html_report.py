@@ -28,7 +28,8 @@ figure { margin: 1rem 0; overflow-x: auto; }
 figure svg { max-width: 100%; height: auto; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
-th { text-align: right; vertical-align: bottom; font-weight: 600; border-bottom: 1px solid #22262b; }
+th { text-align: right; vertical-align: bottom; font-weight: 600;
+     border-bottom: 1px solid #22262b; }
 th, td { padding: .25rem .6rem; }
 td { text-align: right; white-space: nowrap; border-bottom: 1px solid #e3e4e0; }
 th:first-child, td:first-child { text-align: left; }
@@ -43,7 +44,8 @@ td.bad, .bad { color: #b3211b; font-weight: 700; }
 dl { display: flex; flex-wrap: wrap; gap: .1rem 1.6rem; margin: .5rem 0; }
 dt { color: #5b626a; display: inline; } dd { margin: 0 0 0 .4rem; display: inline; }
 code { font-size: .92em; }
-@media print { body { max-width: none; } details > * { display: block; } h2 { break-before: page; } }
+@media print { body { max-width: none; } details > * { display: block; }
+               h2 { break-before: page; } }
 """
 
 text = html.escape
@@ -90,7 +92,8 @@ def tile(record: dict) -> str:
     t = record["tile"]
     if not t:
         return "–"
-    return f"{t['Br']}×{t['Bc']}, {t['warps']} warps" + (f", {t['depth']} deep" if t["depth"] > 1 else "")
+    deep = f", {t['depth']} deep" if t["depth"] > 1 else ""
+    return f"{t['Br']}×{t['Bc']}, {t['warps']} warps{deep}"
 
 
 def gain(record: dict, parent: dict | None) -> Cell:
@@ -309,8 +312,8 @@ def page(results: dict) -> str:
 <title>FlashAttention-2, one change at a time: comparison</title>
 <style>{STYLE}</style></head><body>
 <h1>FlashAttention-2, one change at a time</h1>
-<p>{verdict(records)}<br><span class="quiet">Command: <code>{text(results.get("command", ""))}</code>
-</span></p>
+<p>{verdict(records)}<br>
+<span class="quiet">Command: <code>{text(results.get("command", ""))}</code></span></p>
 {side_by_side(machines)}
 {"".join(sections)}
 </body></html>

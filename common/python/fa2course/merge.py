@@ -34,8 +34,8 @@ def machine_of(record: dict) -> tuple[str, str]:
 
 
 def key_of(record: dict) -> tuple:
-    return (*machine_of(record), record["stage"], record["variant"], tuple(record["shape"].values()),
-            record["dtype"], record["tile_mode"])
+    return (*machine_of(record), record["stage"], record["variant"],
+            tuple(record["shape"].values()), record["dtype"], record["tile_mode"])
 
 
 def merge(files: Iterable[dict], command: str) -> tuple[dict, int]:
@@ -59,10 +59,11 @@ def merge(files: Iterable[dict], command: str) -> tuple[dict, int]:
 
 # ---- Files ---------------------------------------------------------------------------------------
 
-COLUMNS = ("stage", "variant", "backend", "shape.B", "shape.Hq", "shape.Hkv", "shape.Nq", "shape.Nk",
-           "shape.d", "shape.causal", "dtype", "tile_mode", "tile.Br", "tile.Bc", "tile.warps",
-           "tile.depth", "tile.smem_bytes", "time_ms", "spread", "tflops", "requested_gbps", "waves",
-           "max_abs_err", "tolerance", "share_of_tolerance", "ok", "reason", "environment.cpu",
+COLUMNS = ("stage", "variant", "backend", "shape.B", "shape.Hq", "shape.Hkv", "shape.Nq",
+           "shape.Nk", "shape.d", "shape.causal", "dtype", "tile_mode", "tile.Br", "tile.Bc",
+           "tile.warps", "tile.depth", "tile.smem_bytes", "time_ms", "spread", "tflops",
+           "requested_gbps", "waves", "max_abs_err", "tolerance", "share_of_tolerance", "ok",
+           "reason", "environment.cpu",
            "environment.gpu", "environment.driver", "environment.cuda", "environment.compiler",
            "environment.commit", "environment.date")  # those of common/cli/compare/csv.cpp
 

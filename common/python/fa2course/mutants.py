@@ -211,7 +211,8 @@ class Bench:
         subprocess.run([*base, "-x", "c++-header", str(header), "-o", f"{header}.gch"],
                        capture_output=True, timeout=TIMEOUT, check=False)
 
-    def compile(self, stage: str, label: str, files: dict[str, str], rows: int = 2) -> tuple[Path, str]:
+    def compile(self, stage: str, label: str, files: dict[str, str],
+                rows: int = 2) -> tuple[Path, str]:
         """A shared library of the stage with these files in place of the course's. Returns it and
         what the compiler complained of."""
         folder = self.work / label
@@ -241,7 +242,8 @@ class Bench:
             library, complaint = self.compile(stage, label, files, 99 if tile == "ring" else 2)
             if complaint:
                 return Result("does not compile", complaint)
-            done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, *problems], library)
+            done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, *problems],
+                            library)
             kind, _, details = done.stdout.partition("\n")
             if done.returncode not in (0, 1):
                 return Result("cannot run", done.stderr)
@@ -259,8 +261,8 @@ class Bench:
         return Result("wrong" if values else "counters", (values or failed)[0])
 
     def try_mutant(self, mutant: Mutant) -> Result:
-        return self.try_kernel(mutant.stage, mutant.label, sources(mutant), mutant.problems, mutant.row,
-                               mutant.tile, counters=mutant.verdict == "counters")
+        return self.try_kernel(mutant.stage, mutant.label, sources(mutant), mutant.problems,
+                               mutant.row, mutant.tile, counters=mutant.verdict == "counters")
 
     def try_original(self, stage: str) -> Result:
         """The stage as it is, on all problems of its mutants: must be accepted."""

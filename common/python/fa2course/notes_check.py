@@ -24,7 +24,8 @@ FA1 = "6d48e14a6c2f551db96f0badc658a6279a929df3"  # v1.0.9
 TAGS = {FA2: "v2.8.3", FA1: "v1.0.9"}
 SOURCES = "csrc/flash_attn/src/"
 
-WHERE = r"(?P<file>[\w./-]*[\w-]+\.(?:cuh?|h|hpp|cpp|py|txt|cmake)):(?P<first>\d+)(?:-(?P<last>\d+))?"
+WHERE = (r"(?P<file>[\w./-]*[\w-]+\.(?:cuh?|h|hpp|cpp|py|txt|cmake)):"
+         r"(?P<first>\d+)(?:-(?P<last>\d+))?")
 LINKED = rf"\[`?{WHERE}`?\]\((?P<url>[^()\s]+)\)"
 PLAIN = rf"(?<![\w/.\]\[-]){WHERE.replace('?P<', '?P<plain_')}`?"
 REFERENCE = re.compile(rf"(?:{LINKED}|{PLAIN})(?P<names>:?(?:[ \n]*(?:,[ \n]*)?(?:`[^`\n]+`))*)")
@@ -79,8 +80,8 @@ def find(text: str, note: Path, root: Path) -> list[Reference]:
         else:
             commit, path = resolve(file, root, where)
         names = NAME.findall(match["names"])
-        found.append(Reference(shown, line_of_note, match.start(), match.end(), commit, path, *lines,
-                               names))
+        found.append(Reference(shown, line_of_note, match.start(), match.end(), commit, path,
+                               *lines, names))
     return found
 
 
@@ -158,8 +159,8 @@ def read_official(checkout: Path) -> Callable[[str | None, str], list[str] | Non
     kept: dict[tuple[str, str], list[str] | None] = {}
 
     def git(*arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["git", "-C", str(checkout), *arguments], capture_output=True, text=True,
-                              errors="replace", check=False)
+        return subprocess.run(["git", "-C", str(checkout), *arguments], capture_output=True,
+                              text=True, errors="replace", check=False)
 
     try:
         is_repository = git("rev-parse", "--git-dir").returncode == 0
@@ -188,7 +189,8 @@ def moved(reference: Reference, text: str, first: int) -> str:
 
     text = text[reference.start:reference.end]
     # The text's FILE:LINE-LINE, and the link's #LLINE-LLINE.
-    return re.sub(r"(:|#L)\d+(?:(-L?)\d+)?(?=[`\])\s]|$)", lines, text, count=2 if "](" in text else 1)
+    return re.sub(r"(:|#L)\d+(?:(-L?)\d+)?(?=[`\])\s]|$)", lines, text,
+                  count=2 if "](" in text else 1)
 
 
 def fix(text: str, references: list[Reference], root: Path) -> tuple[str, int]:

@@ -51,7 +51,8 @@ def require_workers(client: Client, describe: Callable[[], str], wanted: str) ->
 def run(client: Client, tasks: dict[str, Task]) -> Iterator[tuple[str, object]]:
     """Yields (key, result) as they come; the result is an Exception where a task failed."""
     futures: dict[Future, str] = {
-        client.submit(task.function, *task.arguments, key=key, resources=task.resources or None): key
+        client.submit(task.function, *task.arguments, key=key,
+                      resources=task.resources or None): key
         for key, task in tasks.items()}
     alone_since = None
     try:

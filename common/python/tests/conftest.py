@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "common" / "python"))
 
-COMPILING = ("test_student", "test_mutants", "test_grading")  # those whose time goes into compiling kernels
+COMPILING = ("test_student", "test_mutants", "test_grading")  # what takes their time
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
@@ -45,10 +45,10 @@ FAKE_TOOLS = {
           --build)
             echo "build $2" >> "$FAKE_LOG"
             case "$FAKE_CMAKE" in
-              build-fails) printf '[1/2] Building\\nFAILED: x.o \\n/usr/bin/c++ -c x\\nx.cpp:3: error: no\\n'
-                           exit 1 ;;
+              build-fails) printf '[1/2] Building\\nFAILED: x.o \\n/usr/bin/c++ -c x\\n'
+                           printf 'x.cpp:3: error: no\\n'; exit 1 ;;
               build-waits) echo started >> "$FAKE_LOG"; sleep 30 ;;
-              build-short) echo started >> "$FAKE_LOG"; sleep 1 ;;
+              build-short) echo started >> "$FAKE_LOG"; sleep 3 ;;
             esac
             mkdir -p "$2/bin"; cp "$FAKE_COMPARE" "$2/bin/fa2-compare"; touch "$2/built" ;;
         esac""",
@@ -74,7 +74,8 @@ class Clone:
         package = self.root / "common" / "python" / "fa2course"
         shutil.copytree(ROOT / "common" / "python" / "fa2course" / "launcher", package / "launcher",
                         ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "common" / "python" / "requirements", package.parent / "requirements")
+        shutil.copytree(ROOT / "common" / "python" / "requirements",
+                        package.parent / "requirements")
         (package / "__init__.py").touch()
         (package / "report.py").write_text("import sys; print('picture in', sys.argv[1])\n")
         for name in ("fa2", "CMakePresets.json", "common/cmake/stages.cmake"):
@@ -122,12 +123,12 @@ class Clone:
         return [str(self.root / "fa2"), *arguments]
 
     def run(self, *arguments: str, **env: str) -> subprocess.CompletedProcess:
-        return subprocess.run(self.command(*arguments), cwd=self.root, env=self.env | env, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        return subprocess.run(self.command(*arguments), cwd=self.root, env=self.env | env,
+                              text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen:
-        return subprocess.Popen(self.command(*arguments), cwd=self.root, env=self.env | env, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return subprocess.Popen(self.command(*arguments), cwd=self.root, env=self.env | env,
+                                text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, start_new_session=True)
 
     def calls(self) -> list[str]:

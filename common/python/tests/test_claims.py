@@ -71,8 +71,8 @@ def test_profiles_are_read_back_without_a_gpu(name):
     assert (shape.seqlen, shape.headdim) == (4096, 128)
     assert "H200" in report.gpu
     assert report.values[ncu_table.HMMA] == report.opcode("HMMA") == ncu_table.least_mma(shape)
-    rows = {row[0]: row for row in ncu_table.table(report, shape, about.get("counters"),
-                                                   about.get("tile", {}).get("warps", 0))}  # fmt: skip
+    warps = about.get("tile", {}).get("warps", 0)
+    rows = {row[0]: row for row in ncu_table.table(report, shape, about.get("counters"), warps)}
     if "official" not in name:  # what the hardware counts as the simulator does
         for what in ("tensor-core instructions", "shuffles (SHFL)", "ldmatrix (LDSM)",
                      "barrier instructions (BAR)"):  # fmt: skip

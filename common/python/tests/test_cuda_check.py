@@ -52,7 +52,8 @@ def test_clean_kernel_passes(course):
     assert course.check(REPORT.format(stack=0, stores=0, loads=0)).ok
 
 
-@pytest.mark.parametrize("spill", [dict(stack=0, stores=4, loads=0), dict(stack=0, stores=0, loads=4),
+@pytest.mark.parametrize("spill", [dict(stack=0, stores=4, loads=0),
+                                   dict(stack=0, stores=0, loads=4),
                                    dict(stack=16, stores=0, loads=0)])
 def test_spills_fail(course, spill):
     result = course.check(REPORT.format(**spill))

@@ -131,7 +131,8 @@ def test_notebook_cells(tmp_path):
 # ---- One word for one thing ----------------------------------------------------------------------
 
 GLOSSARY = ROOT / "notes" / "glossary.md"
-BRITISH = r"\w+(?:alis|imis|ganis|eognis)(?:e[drs]?|ing|ations?)\b|\bcolou\w+|\bbehaviou\w+|\bneighbou\w+"
+BRITISH = (r"\w+(?:alis|imis|ganis|eognis)(?:e[drs]?|ing|ations?)\b|"
+           r"\bcolou\w+|\bbehaviou\w+|\bneighbou\w+")
 
 
 def terms() -> list[list[str]]:

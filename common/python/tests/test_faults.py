@@ -82,7 +82,8 @@ def test_locales_folders_and_narrow_logs(compare, tmp_path):
         assert done.returncode == 0, done.stderr
         for stream in (done.stdout, done.stderr):
             assert "\r" not in stream and "\x1b" not in stream
-        wide = [line for line in done.stdout.splitlines() if len(line) > 60 and str(out) not in line]
+        wide = [line for line in done.stdout.splitlines()
+                if len(line) > 60 and str(out) not in line]
         assert not wide
         results.append(rows_without_what_varies(out / "compare.json"))
         assert ";" not in (out / "compare.csv").read_text(encoding="utf-8").splitlines()[1]

@@ -16,7 +16,8 @@ def machine(tmp_path, monkeypatch):
     def detect(smi="H200, 9.0, 580.1", driver_cuda="13.0", nvcc="13.0", arches="80 86 90",
                smi_status=0):
         found = smi and tool("nvidia-smi", f'''
-            case "$*" in *query*) printf '{smi}\\n';; *) echo "| CUDA Version: {driver_cuda} |";; esac
+            case "$*" in *query*) printf '{smi}\\n';;
+              *) echo "| CUDA Version: {driver_cuda} |";; esac
             exit {smi_status}''')
         monkeypatch.setattr(gpu, "find_smi", lambda: found or None)
         compiler = nvcc and tool("nvcc", f'''

@@ -56,7 +56,8 @@ def test_in_a_fork_only_work_is_handed_in(tmp_path):
         published.mkdir()
         (published / "kernel.cu").write_text("published")
     assert [(s.stage, s.kernel) for s in submissions.find(tmp_path, None)] == [(4, b"mine")]
-    assert [(s.stage, s.kernel) for s in submissions.find_one(tmp_path / "a", None)] == [(4, b"mine")]
+    found = submissions.find_one(tmp_path / "a", None)
+    assert [(s.stage, s.kernel) for s in found] == [(4, b"mine")]
 
 
 def test_links_and_giants_are_refused(tmp_path):
@@ -213,12 +214,13 @@ def test_a_second_run_grades_only_what_is_new(tmp_path):
 # https://gradescope-autograders.readthedocs.io/en/latest/specs/
 FORMATS = {"text", "html", "simple_format", "md", "ansi"}
 VISIBILITY = {"hidden", "after_due_date", "after_published", "visible"}
-TOP = {"score": (int, float), "execution_time": (int, float), "output": str, "output_format": FORMATS,
-       "test_output_format": FORMATS, "test_name_format": FORMATS, "visibility": VISIBILITY,
+TOP = {"score": (int, float), "execution_time": (int, float), "output": str,
+       "output_format": FORMATS, "test_output_format": FORMATS, "test_name_format": FORMATS,
+       "visibility": VISIBILITY,
        "stdout_visibility": VISIBILITY, "extra_data": dict, "tests": list, "leaderboard": list}
-TEST = {"score": (int, float), "max_score": (int, float), "status": {"passed", "failed"}, "name": str,
-        "name_format": FORMATS, "number": str, "output": str, "output_format": FORMATS, "tags": list,
-        "visibility": VISIBILITY, "extra_data": dict}
+TEST = {"score": (int, float), "max_score": (int, float), "status": {"passed", "failed"},
+        "name": str, "name_format": FORMATS, "number": str, "output": str,
+        "output_format": FORMATS, "tags": list, "visibility": VISIBILITY, "extra_data": dict}
 
 
 def hold_to(fields: dict, found: dict) -> None:
@@ -329,8 +331,8 @@ def a_class(tmp_path_factory, build_dir):
     hand_in(students, "honest", honest)
     for name in HOSTILE:
         hand_in(students, name, hostile(name, students))
-    options = command.parse([str(students), "--out", str(out), "--run-seconds", "15", "--memory", "1024",
-                             "--compile-seconds", "100", "--jobs", "2"])
+    options = command.parse([str(students), "--out", str(out), "--run-seconds", "15",
+                             "--memory", "1024", "--compile-seconds", "100", "--jobs", "2"])
     assert command.run(options) == 0
     assert (students / "honest" / "stage4" / "kernel.cu").read_text() == honest
     graded = json.loads((out / "grades.json").read_text())
@@ -365,7 +367,8 @@ def test_an_interrupt_ends_what_runs_and_keeps_no_verdict(a_class, tmp_path):
                "*_: None; sys.exit(main(['grade', *sys.argv[1:]]))")
     child = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path / "class"), "--out", str(tmp_path / "out")],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "common/python")}, stderr=subprocess.PIPE, text=True)
+        env=os.environ | {"PYTHONPATH": str(ROOT / "common/python")}, stderr=subprocess.PIPE,
+        text=True)
     deadline = time.monotonic() + 100
     while not running(child.pid):
         assert time.monotonic() < deadline and child.poll() is None

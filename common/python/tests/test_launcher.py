@@ -61,7 +61,8 @@ def test_diff_shows_the_change_only(clone):
     for word in ("2", "stage2", "stage2_fa1"):
         done = clone.run("diff", word)
         assert done.returncode == 0
-        assert "-stage 1" in done.stdout and "+stage 2" in done.stdout and "+same" not in done.stdout
+        assert "-stage 1" in done.stdout and "+stage 2" in done.stdout
+        assert "+same" not in done.stdout
     assert "1 lines added, 1 removed" in clone.run("diff", "2", "--stat").stdout
 
 
@@ -91,7 +92,8 @@ def test_status_of_compare_is_passed_on(clone):
 
 
 def test_from_another_folder_the_results_stay_in_the_clone(clone, tmp_path):
-    done = subprocess.run(clone.command("compare"), cwd=tmp_path, env=clone.env, capture_output=True)
+    done = subprocess.run(clone.command("compare"), cwd=tmp_path, env=clone.env,
+                          capture_output=True)
     assert done.returncode == 0
     assert (clone.root / "build/results/compare/compare.json").exists()
 
@@ -198,7 +200,8 @@ def test_two_at_once_take_turns(clone):
     first.communicate(timeout=30)
     assert first.returncode == 0 and second.returncode == 0
     assert "another ./fa2 is setting up" in second.stderr
-    assert sum(call.startswith("build ") for call in clone.calls()) == 1  # the second found it built
+    # The second found it built.
+    assert sum(call.startswith("build ") for call in clone.calls()) == 1
 
 
 def test_killed_build_is_waited_for(clone):

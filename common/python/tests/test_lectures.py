@@ -59,7 +59,7 @@ def test_every_output_block_is_marked():
         for fence in re.finditer(r"^```(text|diff|cpp)\n", path.read_text(), re.MULTILINE):
             before = path.read_text()[:fence.start()].rstrip().splitlines()
             marked = before[-1] == "-->" or (before[-1].startswith("[") and before[-2] == "-->")
-            assert marked, f"{path.name}: the block after \"{before[-1]}\" has no comment that makes it"
+            assert marked, f"{path.name}: no comment makes the block after \"{before[-1]}\""
 
 
 def test_the_questions_of_the_paper_review_are_answered():
@@ -168,7 +168,8 @@ def test_the_command_sets_up_and_runs(monkeypatch, arguments, passed_on):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setattr(lectures.build, "ensure_tools", lambda: None)
-    monkeypatch.setattr(lectures.build, "ensure_built", lambda preset, targets: calls.append(targets))
+    monkeypatch.setattr(lectures.build, "ensure_built",
+                        lambda preset, targets: calls.append(targets))
     monkeypatch.setattr(lectures.venv, "ensure_or_system", lambda groups, modules: Path("python"))
     monkeypatch.setattr(lectures.process, "run_foreground",
                         lambda command, env: calls.append(command) or 0)

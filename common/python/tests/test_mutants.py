@@ -59,7 +59,8 @@ def test_edits_fit(mutant):
 
 
 def test_edit_that_no_longer_fits_is_named():
-    mutant, = mutants.parse("name x\nmistake y\nverdict wrong\n- no such line\n+ z\n", "stage2_fa1", "f")
+    mutant, = mutants.parse("name x\nmistake y\nverdict wrong\n- no such line\n+ z\n",
+                            "stage2_fa1", "f")
     with pytest.raises(UserError, match="stage2_fa1.txt:4: x no longer fits: stage2_fa1/kernel.cu"):
         mutants.sources(mutant)
 

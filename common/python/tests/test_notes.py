@@ -91,7 +91,8 @@ def test_asks_which_file(course):
     (course.root / "stage3_y").mkdir()
     (course.root / "stage3_y" / "kernel.cu").write_text(KERNEL)
     refused = course.refusal("kernel.cu:2 `two`")
-    assert "mine.md:1: kernel.cu:2: which of stage2_x/kernel.cu, stage3_y/kernel.cu?" in str(refused)
+    assert ("mine.md:1: kernel.cu:2: which of stage2_x/kernel.cu, stage3_y/kernel.cu?"
+            in str(refused))
 
 
 def test_names_the_place_in_the_note(course):

@@ -30,16 +30,16 @@ def test_stages_built(build_dir):
 
 
 def test_stages_tested(build_dir):
-    listed = subprocess.run(["ctest", "--test-dir", build_dir, "-N"], capture_output=True, text=True,
-                            check=True).stdout
+    listed = subprocess.run(["ctest", "--test-dir", build_dir, "-N"], capture_output=True,
+                            text=True, check=True).stdout
     tested = {match for match in re.findall(r": (stage\d+_\w+)_test/", listed)}
     assert tested == set(stages.names())
 
 
 def test_stages_compared(build_dir, tmp_path):
-    subprocess.run([build_dir / "bin" / "fa2-compare", "--backend", "sim", "--batch", "1", "--heads",
-                    "1", "--seqlen", "16", "--headdim", "64", "--full", "--quiet", "--out", tmp_path],
-                   check=True)
+    subprocess.run([build_dir / "bin" / "fa2-compare", "--backend", "sim", "--batch", "1",
+                    "--heads", "1", "--seqlen", "16", "--headdim", "64", "--full", "--quiet",
+                    "--out", tmp_path], check=True)
     text = (tmp_path / "compare.json").read_text()
     compared = re.findall(r'"stage": ?"(stage\d+_\w+)"', text)
     json.loads(text)
@@ -55,13 +55,14 @@ def test_format():
     clang_format = Path(sys.executable).with_name("clang-format")
     if not clang_format.exists():
         found = shutil.which("clang-format")
-        version = found and subprocess.run([found, "--version"], capture_output=True, text=True).stdout
+        version = found and subprocess.run([found, "--version"], capture_output=True,
+                                           text=True).stdout
         if "version 14." not in (version or ""):
             pytest.skip("clang-format 14 is not here")
         clang_format = found
-    files = [path for pattern in ("common/**/*.h", "common/**/*.cpp", "common/**/*.cu", "stage*/**/*.h",
-                                  "stage*/**/*.cpp", "stage*/**/*.cu") for path in ROOT.glob(pattern)]
+    files = [path for folder in ("common", "stage*") for kind in ("h", "cpp", "cu")
+             for path in ROOT.glob(f"{folder}/**/*.{kind}")]
     done = subprocess.run([clang_format, "--dry-run", *files], capture_output=True, text=True)
-    wrong = sorted(set(re.findall(r"^(?:" + re.escape(str(ROOT)) + r"/)?(\S+?):\d+:\d+: (?:warning|error)",
-                                  done.stderr, re.MULTILINE)))
+    complaint = rf"^(?:{re.escape(str(ROOT))}/)?(\S+?):\d+:\d+: (?:warning|error)"
+    wrong = sorted(set(re.findall(complaint, done.stderr, re.MULTILINE)))
     assert not wrong, f"clang-format -i {' '.join(wrong)}"

@@ -27,7 +27,8 @@ class Cluster:
 
     def __init__(self, folder: Path, workers: int):
         self.folder, self.workers = folder, []
-        self.env = os.environ | {"PYTHONPATH": f"{ROOT / 'common/python'}:{ROOT / 'common/python/tests'}"}
+        sources = ROOT / "common" / "python"
+        self.env = os.environ | {"PYTHONPATH": f"{sources}:{sources / 'tests'}"}
         file = folder / "scheduler.json"
         self.scheduler = self.start("dask_scheduler", "--host", "127.0.0.1", "--port", "0",
                                     "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
@@ -96,7 +97,8 @@ def cluster(tmp_path, build_dir):
 
 def test_grading_survives_the_death_of_a_worker(cluster, tmp_path, capsys):
     students = tmp_path / "class"
-    kernels = [FRAME % ("", f"x.LSE[{n}] = {n}.f") for n in range(3)] + ["#error no\n", "nonsense\n"]
+    kernels = [FRAME % ("", f"x.LSE[{n}] = {n}.f") for n in range(3)]
+    kernels += ["#error no\n", "nonsense\n"]
     for n, kernel in enumerate([*kernels, kernels[0]]):
         hand_in(students, f"s{n}", kernel)
     known = tmp_path / "remote" / "known"
@@ -142,7 +144,8 @@ def test_what_cannot_be_done_is_a_sentence(tmp_path, build_dir):
 
 
 def test_shapes_are_shared_out_and_options_passed_on():
-    arguments = ["--seqlen", "64,128", "--headdim=64,128", "--scheduler", "x", "--causal", "--out=y"]
+    arguments = ["--seqlen", "64,128", "--headdim=64,128", "--scheduler", "x", "--causal",
+                 "--out=y"]
     assert compare_workers.shapes(arguments) == [
         ["--seqlen", N, "--headdim", d] for N in ("64", "128") for d in ("64", "128")]
     assert compare_workers.passed_on(arguments) == ["--causal"]
@@ -168,8 +171,8 @@ def test_merged_files_have_the_columns_of_the_program(tmp_path, build_dir):
     program = build_dir / "bin" / "fa2-compare"
     if not program.exists():
         pytest.skip("fa2-compare is not built")
-    subprocess.run([program, "--backend", "sim", "--stages", "2", "--seqlen", "64", "--headdim", "64",
-                    "--quiet", "--out", str(tmp_path / "one")], check=True)
+    subprocess.run([program, "--backend", "sim", "--stages", "2", "--seqlen", "64", "--headdim",
+                    "64", "--quiet", "--out", str(tmp_path / "one")], check=True)
     results, _ = merge.merge([merge.read(tmp_path / "one" / "compare.json")], "test")
     merge.write(results, tmp_path / "merged")
     one_, merged = ((tmp_path / name / "compare.csv").read_text() for name in ("one", "merged"))

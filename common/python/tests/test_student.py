@@ -51,7 +51,8 @@ def sub_goal_1_solved() -> str:
 
 MISTAKES = {
     "does not compile": (4, lambda: replaced(solution(4), "kv.start();", "kv.begin();")),
-    "race": (4, lambda: substituted(solution(4), r"\n *warp_barrier\(\);  // this warp's f_O.*", "")),
+    "race": (4, lambda: substituted(solution(4), r"\n *warp_barrier\(\);  // this warp's f_O.*",
+                                    "")),
     "wrong warp": (5, lambda: replaced(
         solution(5), "l[r] = l_old + quad_sum(sum);",
         "l[r] = l_old + quad_sum(sum) * (warp_id() == 2 ? 2.f : 1.f);")),
@@ -204,8 +205,9 @@ def test_own_kernel_takes_part_in_the_comparison(checks, tmp_path):
     checks.result("skeleton 3")
     library = checks.folder / "skeleton_3" / "scratch" / "first.so"
     done = subprocess.run(
-        [str(checks.build.folder / "bin" / "fa2-compare"), "--backend", "sim", "--quiet", "--stages=3,4",
-         "--seqlen=128", "--headdim=64", "--full", f"--mine=3={library}", "--out", str(tmp_path)],
+        [str(checks.build.folder / "bin" / "fa2-compare"), "--backend", "sim", "--quiet",
+         "--stages=3,4", "--seqlen=128", "--headdim=64", "--full", f"--mine=3={library}",
+         "--out", str(tmp_path)],
         check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     records = json.loads((tmp_path / "compare.json").read_text())["records"]
@@ -260,7 +262,8 @@ def test_from_mine_keeps_ones_own_code():
 def test_steps_of_a_check():
     assert [name for name, _ in checker.step_names(4)] == [
         "compiles", "one_tile", "many_tiles", "causal", "ragged", "gqa_masked", "bf16", "counters"]
-    assert [name for name, _ in checker.step_names(2, gpu=True)][1:3] == ["online_update", "exchange"]
+    names = [name for name, _ in checker.step_names(2, gpu=True)]
+    assert names[1:3] == ["online_update", "exchange"]
     assert checker.step_names(2, gpu=True)[-1][0] == "gpu"
 
 
@@ -355,7 +358,8 @@ def test_start_never_overwrites(fork):
     assert kernel.read_text() == skeleton.skeleton(3)
     kernel.write_text("mine\n")
     refused = fa2(fork, "start", "3")
-    assert refused.returncode == 1 and "--force" in refused.stderr and kernel.read_text() == "mine\n"
+    assert refused.returncode == 1 and "--force" in refused.stderr
+    assert kernel.read_text() == "mine\n"
     forced = fa2(fork, "start", "3", "--force")
     assert forced.returncode == 0 and "kernel.old1.cu" in forced.stdout
     assert (kernel.parent / "kernel.old1.cu").read_text() == "mine\n"

@@ -11,8 +11,8 @@ LECTURE = ROOT / "lectures" / "09_what_comes_after.md"
 
 def test_budgets_follow_from_the_counters():
     text = LECTURE.read_text()
-    header = ["wavefronts", "excess", "barriers", "syncs", "shuffles", "mma", "exp2_p", "exp2_stats",
-              "normalisations"]
+    header = ["wavefronts", "excess", "barriers", "syncs", "shuffles", "mma", "exp2_p",
+              "exp2_stats", "normalisations"]
     row = re.search(r"^6 deferred lazy +(.*)$", text, re.MULTILINE).group(1).split()
     counted = {name: float(value.rstrip("M")) * (1e6 if value.endswith("M") else 1)
                for name, value in zip(header, row, strict=True)}

@@ -14,8 +14,8 @@ GRADESCOPE = ROOT / "common/python/fa2course/grading/gradescope"
 
 # Keys that GitHub documents ("Workflow syntax for GitHub Actions"), as far as they are used here.
 TOP = {"name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"}
-JOB = {"name", "needs", "runs-on", "permissions", "env", "if", "timeout-minutes", "strategy", "steps",
-       "container", "continue-on-error", "concurrency", "outputs"}
+JOB = {"name", "needs", "runs-on", "permissions", "env", "if", "timeout-minutes", "strategy",
+       "steps", "container", "continue-on-error", "concurrency", "outputs"}
 STEP = {"name", "id", "if", "uses", "with", "run", "env", "shell", "working-directory",
         "continue-on-error", "timeout-minutes"}
 
@@ -49,8 +49,9 @@ def test_its_script_checks_every_stage_in_work(workflow, tmp_path, solved, faile
         (tmp_path / f"work/stage{stage}/kernel.cu").touch()
     summary = tmp_path / "summary"
     summary.touch()
-    done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, capture_output=True, text=True,
-                          env=os.environ | {"GITHUB_STEP_SUMMARY": str(summary)}, check=False)
+    done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, capture_output=True,
+                          text=True, env=os.environ | {"GITHUB_STEP_SUMMARY": str(summary)},
+                          check=False)
     assert done.returncode == (1 if failed else 0), done.stderr
     text = summary.read_text()
     for stage in solved + failed:

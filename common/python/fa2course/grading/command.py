@@ -78,7 +78,8 @@ def table(graded: dict) -> str:
     for student in graded["students"]:
         for entry in student["stages"]:
             failure = entry["first_failure"]
-            said = "solved" if entry["solved"] else failure["title"] if entry["steps"] else entry["state"]
+            said = ("solved" if entry["solved"] else
+                    failure["title"] if entry["steps"] else entry["state"])
             lines.append((student["name"], str(entry["stage"]),
                           f"{entry['points']:g}/{entry['max_points']:g}", said,
                           "; ".join(entry["flags"])))

@@ -60,8 +60,8 @@ def reaching_out(kernel: bytes) -> list[str]:
         found |= {match[0] for match in REACHING_OUT.finditer(text)}
     includes = re.findall(rb'^[ \t]*#[ \t]*include[ \t]*(\S+)', kernel, re.MULTILINE)
     found |= {f"#include {name.decode('utf-8', 'replace')}" for name in includes
-              if not re.fullmatch(rb'"common/device/\w+\.h"|<(algorithm|array|cmath|cstdint|iterator|'
-                                  rb'limits|type_traits|utility)>', name)}
+              if not re.fullmatch(rb'"common/device/\w+\.h"|<(algorithm|array|cmath|cstdint|'
+                                  rb'iterator|limits|type_traits|utility)>', name)}
     return sorted(found - usual())
 
 

@@ -82,8 +82,9 @@ def bar(done: int, of: int, width: int = 20) -> str:
     return f"[{'#' * filled}{'.' * (width - filled)}] {done}/{of}"
 
 
-def grades(submissions: list[Submission], settings: one.Settings, points: dict[int, dict[str, float]],
-           engine: Engine, memory: Path, protection: str) -> dict:
+def grades(submissions: list[Submission], settings: one.Settings,
+           points: dict[int, dict[str, float]], engine: Engine, memory: Path,
+           protection: str) -> dict:
     """What grades.json holds. Free of times, so that the same submissions give the same file."""
     results, keys = results_of(submissions, settings, engine, memory)
     flags = copies.flags(submissions)
@@ -94,8 +95,10 @@ def grades(submissions: list[Submission], settings: one.Settings, points: dict[i
         entry["flags"] = flags.get((s.student, s.stage), [])
         students.setdefault(s.student, []).append(entry)
     return {
-        "format": FORMAT, "version": VERSION, "settings": asdict(settings), "protection": protection,
-        "points": {f"stage{stage}": points[stage] for stage in sorted({s.stage for s in submissions})},
+        "format": FORMAT, "version": VERSION, "settings": asdict(settings),
+        "protection": protection,
+        "points": {f"stage{stage}": points[stage]
+                   for stage in sorted({s.stage for s in submissions})},
         "students": [{"name": name, "points": total(entries, "points"),
                       "max_points": total(entries, "max_points"), "stages": entries}
                      for name, entries in students.items()]}

@@ -12,8 +12,8 @@ def results(student: dict, points: dict[str, dict[str, float]]) -> dict:
             "output_format": "text",
             "visibility": "visible",
             "stdout_visibility": "hidden",
-            "extra_data": {f"stage{entry['stage']}": {"flags": entry["flags"], "sha256": entry["sha256"],
-                                                      "counters": entry["counters"]}
+            "extra_data": {f"stage{entry['stage']}": {key: entry[key]
+                                                      for key in ("flags", "sha256", "counters")}
                            for entry in student["stages"]},
             "tests": tests}
 

@@ -55,7 +55,8 @@ def course_fingerprint() -> str:
 
 def key_of(stage: int, kernel: bytes, settings: Settings, course: str) -> str:
     """Equal for what must have the same result: graded once, however often it was handed in."""
-    words = [str(FORMAT), str(stage), hashlib.sha256(kernel).hexdigest(), repr(asdict(settings)), course]
+    words = [str(FORMAT), str(stage), hashlib.sha256(kernel).hexdigest(), repr(asdict(settings)),
+             course]
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
 
 
@@ -66,7 +67,7 @@ def require_readable(build: Build) -> None:
         return
     for path in (build.program, paths.ROOT / "common" / "device" / "device.h"):
         steps = [] if protection().bubblewrap else path.parents  # bubblewrap mounts the path itself
-        if not path.stat().st_mode & 0o004 or any(not step.stat().st_mode & 0o001 for step in steps):
+        if not path.stat().st_mode & 0o004 or not all(s.stat().st_mode & 0o001 for s in steps):
             raise UserError(f"{path} cannot be read by other users, and submissions run as one: "
                             f"chmod -R o+rX {paths.ROOT}, and o+x for the folders above it")
 
@@ -122,8 +123,8 @@ def refused(stage: int, kernel: bytes, after: str, message: str) -> dict:
     name, title = names[0] if after == "compile" else names[min(1, len(names) - 1)]
     steps = [{"name": n, "title": t, "status": "failed" if n == name else "skipped",
               "message": message if n == name else ""} for n, t in names]
-    return {"stage": stage, "sha256": hashlib.sha256(kernel).hexdigest(), "steps": steps, "passed": 0,
-            "of": len(names), "solved": False, "counters": {},
+    return {"stage": stage, "sha256": hashlib.sha256(kernel).hexdigest(), "steps": steps,
+            "passed": 0, "of": len(names), "solved": False, "counters": {},
             "first_failure": {"step": name, "title": title, "message": message}}
 
 

@@ -26,11 +26,13 @@ def harmless(text: str) -> str:
 
 def to_csv(grades: dict) -> str:
     """One line per student and stage; counters are those of the first problem counted."""
-    entries = [(student["name"], entry) for student in grades["students"] for entry in student["stages"]]
+    entries = [(student["name"], entry)
+               for student in grades["students"] for entry in student["stages"]]
     names = list(dict.fromkeys(name for _, entry in entries for name in first_counters(entry)))
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(["student", "stage", *FIELDS, "failed_step", "message", "flags", "sha256", *names])
+    table.writerow(["student", "stage", *FIELDS, "failed_step", "message", "flags", "sha256",
+                    *names])
     for student, entry in entries:
         failure = entry["first_failure"] or {"step": "", "message": ""}
         counters = first_counters(entry)
@@ -52,7 +54,8 @@ STYLE = """
 body { margin: 0 auto; max-width: 76rem; padding: 1.2rem 1.5rem 4rem; background: #fbfbf9;
        color: #22262b; font: 16px/1.45 system-ui, "Liberation Sans", Arial, sans-serif; }
 h1 { font-size: 1.8rem; margin: .4rem 0; }
-h2 { font-size: 1.25rem; margin: 1.8rem 0 .3rem; border-top: 1px solid #c9cbc6; padding-top: .7rem; }
+h2 { font-size: 1.25rem; margin: 1.8rem 0 .3rem; border-top: 1px solid #c9cbc6;
+     padding-top: .7rem; }
 h3 { font-size: 1.05rem; margin: 1rem 0 .2rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
@@ -61,7 +64,8 @@ th:first-child, td:first-child { text-align: left; }
 .all { color: #10704f; font-weight: 600; } .none { color: #b3211b; } .some { color: #8a5a00; }
 .flag { background: #fff1c9; padding: 0 .3rem; border-radius: 3px; font-size: .9rem; }
 .quiet { color: #5b626a; }
-ol { list-style: none; padding: 0; margin: .2rem 0; display: flex; flex-wrap: wrap; gap: .15rem .9rem; }
+ol { list-style: none; padding: 0; margin: .2rem 0; display: flex; flex-wrap: wrap;
+     gap: .15rem .9rem; }
 pre { background: #f1f1ec; padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap;
       border-left: 3px solid #b3211b; font-size: .88rem; }
 summary { cursor: pointer; }
@@ -76,7 +80,8 @@ def page(grades: dict) -> str:
     stages = list(dict.fromkeys(e["stage"] for s in students for e in s["stages"]))
     heads = "".join(f"<th>stage {stage}</th>" for stage in stages)
     rows = "\n".join(summary_row(student, n) for n, student in enumerate(students))
-    warning = (f'<p class="warn">{escape(grades["protection"])}.</p>' if grades["protection"] else "")
+    missing = escape(grades["protection"])
+    warning = f'<p class="warn">{missing}.</p>' if missing else ""
     details = "\n".join(details_of(student, n) for n, student in enumerate(students))
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -85,7 +90,8 @@ def page(grades: dict) -> str:
 <h1>Grades</h1>
 <p class="quiet">{len(students)} students. A flag is for your eye; it takes no points.</p>
 {warning}
-<div class="scroll"><table><thead><tr><th>student</th>{heads}<th>points</th><th>flags</th></tr></thead>
+<div class="scroll"><table>
+<thead><tr><th>student</th>{heads}<th>points</th><th>flags</th></tr></thead>
 <tbody>{rows}</tbody></table></div>
 {details}
 </body></html>
@@ -101,21 +107,25 @@ def number(value: float) -> str:
 
 
 def summary_row(student: dict, n: int) -> str:
-    cells = "".join(f'<td class="{style_of(e)}" title="{escape(e["state"])}">{number(e["points"])} / '
-                    f'{number(e["max_points"])}</td>' for e in student["stages"])
+    cells = "".join(f'<td class="{style_of(e)}" title="{escape(e["state"])}">'
+                    f'{number(e["points"])} / {number(e["max_points"])}</td>'
+                    for e in student["stages"])
     flags = sum(len(entry["flags"]) for entry in student["stages"])
     mark = f'<span class="flag">{flags}</span>' if flags else ""
     return (f'<tr><td><a href="#s{n}">{escape(student["name"])}</a></td>{cells}'
-            f'<td>{number(student["points"])} / {number(student["max_points"])}</td><td>{mark}</td></tr>')
+            f'<td>{number(student["points"])} / {number(student["max_points"])}</td>'
+            f'<td>{mark}</td></tr>')
 
 
 def details_of(student: dict, n: int) -> str:
-    return f'<h2 id="s{n}">{escape(student["name"])}</h2>' + "".join(map(stage_of, student["stages"]))
+    stages = "".join(map(stage_of, student["stages"]))
+    return f'<h2 id="s{n}">{escape(student["name"])}</h2>{stages}'
 
 
 def stage_of(entry: dict) -> str:
-    said = "solved" if entry["solved"] else (
-        f"{entry['passed']} of {entry['of']} steps" if entry["state"] == "graded" else entry["state"])
+    said = ("solved" if entry["solved"] else
+            f"{entry['passed']} of {entry['of']} steps" if entry["state"] == "graded" else
+            entry["state"])
     steps = "".join(f'<li class="{MARKS[s["status"]][1]}">{MARKS[s["status"]][0]} '
                     f'{escape(s["title"])}</li>' for s in entry["steps"])
     failure = entry["first_failure"]
@@ -137,5 +147,6 @@ def counters_of(entry: dict) -> str:
     rows = "".join(f"<tr><td>{escape(name)}</td>" + "".join(
         f"<td>{counters.get(name, 0):,}</td>" for counters in problems.values()) + "</tr>"
         for name in names)
-    return (f'<details><summary class="quiet">counters</summary><div class="scroll"><table><thead><tr>'
-            f"<th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>")
+    return ('<details><summary class="quiet">counters</summary><div class="scroll">'
+            f"<table><thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+            "</div></details>")

@@ -155,8 +155,8 @@ class Sandbox:
     def _become(self) -> list[str]:
         if self.user is None:
             return []
-        return ["/usr/bin/setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
-                "--no-new-privs", "--"]
+        return ["/usr/bin/setpriv", f"--reuid={self.user}", f"--regid={self.user}",
+                "--clear-groups", "--no-new-privs", "--"]
 
     def _bounds(self, limits: Limits, in_namespace: bool) -> list[str]:
         """What the kernel holds each process to."""

@@ -19,8 +19,8 @@ commands:
 ./fa2 COMMAND --help tells more.
 exit status: 0 done, 1 wrong or failed, 2 cannot run here (with the reason and the way out)"""
 
-ORDER = ["compare", "test", "start", "check", "hint", "diff", "grade", "worker", "sweep", "profile", "lectures",
-         "fuzz", "doctor"]
+ORDER = ["compare", "test", "start", "check", "hint", "diff", "grade", "worker", "sweep",
+         "profile", "lectures", "fuzz", "doctor"]
 
 
 def command_names() -> list[str]:

@@ -130,7 +130,8 @@ def explain_build(preset: str, output: str) -> str:
     lines = output[failed.start():].splitlines() if failed else output.splitlines()
     shown = [line for line in lines
              if not re.match(r"\[\d+/\d+\] |FAILED: |ninja: build stopped", line)
-             and not re.match(r"(: && )?\S*/(ccache|[\w-]*(c|g|clang)\+\+(-\d+)?|nvcc|ar|cmake) ", line)]
+             and not re.match(r"(: && )?\S*/(ccache|[\w-]*(c|g|clang)\+\+(-\d+)?|nvcc|ar|cmake) ",
+                              line)]
     more = len(shown) - MAX_SHOWN
     text = "\n".join(shown[:MAX_SHOWN]) + (f"\n... {more} more lines" if more > 0 else "")
     return f"the build failed:\n{text}\n(log: {paths.LOGS / f'build_{preset}.log'})"

@@ -78,7 +78,8 @@ def obstacle(found: Gpu) -> str:
     smi = find_smi()
     if not smi:
         return "no NVIDIA GPU here (nvidia-smi not found)"
-    status, text = run([smi, "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"])
+    status, text = run([smi, "--query-gpu=name,compute_cap,driver_version",
+                        "--format=csv,noheader"])
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines()]
     rows = [row for row in rows if len(row) == 3 and re.fullmatch(r"\d+\.\d+", row[1])]
     if status != 0 or not rows:
@@ -95,7 +96,8 @@ def obstacle(found: Gpu) -> str:
         return (f"there is a {found.name}, but no nvcc: install the CUDA Toolkit 12.0 or later, "
                 "or set CUDA_HOME")
     if numbers(found.nvcc_version) < MIN_CUDA:
-        return f"nvcc is {found.nvcc_version or 'unknown'} ({found.nvcc}); CUDA 12.0 or later is needed"
+        return (f"nvcc is {found.nvcc_version or 'unknown'} ({found.nvcc}); CUDA 12.0 or later is "
+                "needed")
     # CUDA's minor versions are compatible: a driver for 12.2 runs what nvcc 12.8 made, not nvcc 13.
     header = re.search(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)", run([smi])[1])
     found.driver_cuda = header.group(1) if header else ""

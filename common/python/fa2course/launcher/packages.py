@@ -50,7 +50,8 @@ def rights() -> list[str] | None:
 def apt_get(sudo: list[str], arguments: list[str], log: str) -> tuple[int, str]:
     command = [*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get", *APT_OPTIONS]
     # The clone's lock is not handed on: a package may start a service that would keep it.
-    return process.run_logged(command + arguments, log, hold_lock=False, interactive=sudo == ["sudo"])
+    return process.run_logged(command + arguments, log, hold_lock=False,
+                              interactive=sudo == ["sudo"])
 
 
 def install(packages: list[str], sudo: list[str]) -> str:

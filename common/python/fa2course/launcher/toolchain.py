@@ -63,7 +63,8 @@ def compiler() -> Compiler | None:
 
 
 def cmake_version(path: str) -> tuple[int, ...] | None:
-    found = re.search(r"cmake version (\d+)\.(\d+)(?:\.(\d+))?", output_of([path, "--version"]) or "")
+    found = re.search(r"cmake version (\d+)\.(\d+)(?:\.(\d+))?",
+                      output_of([path, "--version"]) or "")
     return tuple(int(part or 0) for part in found.groups()) if found else None
 
 

@@ -16,7 +16,8 @@ from .errors import UserError
 
 # For a Python without ensurepip, as Debian's without python3-venv: pip installs itself from this.
 PIP_URL = ("https://files.pythonhosted.org/packages/c9/bc/"
-           "b7db44f5f39f9d0494071bddae6880eb645970366d0a200022a1a93d57f5/pip-25.0.1-py3-none-any.whl")
+           "b7db44f5f39f9d0494071bddae6880eb645970366d0a200022a1a93d57f5/"
+           "pip-25.0.1-py3-none-any.whl")
 PIP_SHA256 = "c46efd13b6aa8279f33f2864459c8ce587ea6a1a59ee20de055868d8f7688f7f"
 
 PYTHON = paths.VENV / "bin" / "python"
@@ -51,7 +52,8 @@ def ensure(groups: list[str]) -> Path:
         if not usable():
             create()
         MARKER.touch()
-        files = [part for group in todo for part in ("-r", str(paths.REQUIREMENTS / f"{group}.txt"))]
+        files = [part for group in todo
+                 for part in ("-r", str(paths.REQUIREMENTS / f"{group}.txt"))]
         status, output = process.run_logged(
             [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
              "--progress-bar", "off", "--only-binary", ":all:", "--retries", "2", "--timeout", "20",

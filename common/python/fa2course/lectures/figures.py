@@ -27,7 +27,8 @@ def tiles(records: dict[str, dict]) -> dict[str, int]:
     visited = {}
     for stage, r in records.items():
         tile = r["tile"]
-        visited[stage] = r["counters"]["mma"] * 4096 // (4 * tile["Br"] * tile["Bc"] * r["shape"]["d"])
+        flops_per_tile = 4 * tile["Br"] * tile["Bc"] * r["shape"]["d"]
+        visited[stage] = r["counters"]["mma"] * 4096 // flops_per_tile
     return visited
 
 
@@ -157,8 +158,9 @@ def where() -> Svg:
         statistics, partial = (counts.shared_bytes(c, use) for use in ("statistics", "partial_o"))
         cells = {"S": ("global", "global") if spilled else ("registers", "registers"),
                  "P": ("global", "global") if spilled else ("registers", "registers"),
-                 "m, l": (("registers", "registers") if not statistics else ("shared", "shared") if spilled
-                          else ("shared", f"shared, {human(statistics / t)} B")),
+                 "m, l": (("registers", "registers") if not statistics else
+                          ("shared", "shared") if spilled else
+                          ("shared", f"shared, {human(statistics / t)} B")),
                  "partial O": (("shared", f"shared, {human(partial / t)} B") if partial
                                else ("", "none")),
                  "O": ("registers", "registers")}
@@ -204,7 +206,8 @@ def tile_life() -> Svg:
         picture.text(16, y + 33, LABELS[stage].split()[1], size=12, color="quiet")
         for words, width, shade in steps:
             picture.rect(x, y, width - 2, 26, shade)
-            picture.text(x + (width - 2) / 2, y + 17, words, size=11, color="paper", anchor="middle")
+            picture.text(x + (width - 2) / 2, y + 17, words, size=11, color="paper",
+                         anchor="middle")
             x += width
         block, warp = c["block_barriers"] / t, c["warp_syncs"] / t / rows[stage]["tile"]["warps"]
         picture.text(120, y + 44, f"{block:.3g} block barriers, {warp:.3g} warp syncs and "
@@ -264,8 +267,8 @@ def scale_O() -> Svg:
         return x0 + w * j / (count - 1), y0 + h * (high - value) / (high - low)
     for value in range(math.ceil(low / 5) * 5, math.floor(high) + 1, 5):
         picture.line([(x0, at(0, value)[1]), (x0 + w, at(0, value)[1])], "faint", 1)
-        picture.text(x0 - 8, at(0, value)[1] + 4, str(value).replace("-", "−"), size=12, color="quiet",
-                     anchor="end")
+        picture.text(x0 - 8, at(0, value)[1] + 4, str(value).replace("-", "−"), size=12,
+                     color="quiet", anchor="end")
     picture.text(16, y0 + 4, "y", color="quiet")
     for j in range(0, count, 4):
         picture.text(at(j, low)[0], y0 + h + 18, str(j), size=12, color="quiet", anchor="middle")
@@ -323,8 +326,8 @@ def bytes_barriers() -> Svg:
         for i, (stage, value) in enumerate(zip(rows, values, strict=True)):
             x, bar = x0 + i * w / len(values), h * value / top
             moved = i == 0 or value != values[i - 1]
-            picture.rect(x, base - bar, w / len(values) - 5, bar, color(stage) if moved else "faint",
-                         rx=1)
+            picture.rect(x, base - bar, w / len(values) - 5, bar,
+                         color(stage) if moved else "faint", rx=1)
             picture.text(x + w / len(values) / 2 - 2.5, base - bar - 4, human(value), size=10,
                          anchor="middle", color="ink" if moved else "quiet")
             label = stage.replace(" paper", "p").replace(" lazy", "l")
@@ -373,8 +376,8 @@ def speed() -> Svg:
                 label = r["tflops"]
             picture.rect(x, y0 + h - bar, width, bar, color(stage), rx=1)
             half = bar * r["spread"] / 2
-            picture.line([(x + width / 2, y0 + h - bar - half), (x + width / 2, y0 + h - bar + half)],
-                         "ink", 1.5)
+            picture.line([(x + width / 2, y0 + h - bar - half),
+                          (x + width / 2, y0 + h - bar + half)], "ink", 1.5)
             picture.text(x + width / 2, y0 + h - h * label / top - 6, f"{label:.0f}", size=11,
                          anchor="middle")
             picture.text(x + width / 2, y0 + h + 15,
@@ -398,7 +401,8 @@ def roofline() -> Svg:
         for stage, r in counted.items():
             s = r["shape"]
             flops = 4 * s["Nq"] * s["Nk"] * d
-            picture_of[d, stage] = (flops / counts.global_bytes(r["counters"]), timed[stage]["tflops"])
+            picture_of[d, stage] = (flops / counts.global_bytes(r["counters"]),
+                                    timed[stage]["tflops"])
     some = next(iter(counts.recorded_at(2, 16, 4096, 64).values()))
     peak = some["environment"]["peak_tflops"]
     picture = Svg(860, 520, "Roofline: what bounds each stage? B2 H16 N4096, full, fp16",
@@ -413,7 +417,8 @@ def roofline() -> Svg:
                 y0 + h - h * math.log2(tflops / low) / math.log2(high / low))
     for value in (10, 30, 100, 300, 1000):
         picture.line([at(left, value), at(right, value)], "faint", 1)
-        picture.text(x0 - 8, at(left, value)[1] + 4, str(value), size=12, color="quiet", anchor="end")
+        picture.text(x0 - 8, at(left, value)[1] + 4, str(value), size=12, color="quiet",
+                     anchor="end")
     for value in (4, 16, 64, 256, 1024):
         picture.text(at(value, low)[0], y0 + h + 18, str(value), size=12, color="quiet",
                      anchor="middle")

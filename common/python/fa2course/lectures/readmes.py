@@ -104,7 +104,8 @@ def heads_table(number: int) -> str:
         heads = int(row["batch"]) * int(row["heads"])
         gains.setdefault(heads, {})[row["headdim"]] = before / after
     lines = [f"Speedup of stage {number} over stage {number - 1} at N 2048, full, fp16, tiles "
-             "`same` (notes/fa2_sweep.csv):", "", "| batch × heads | d 64 | d 128 |", "|---|---|---|"]
+             "`same` (notes/fa2_sweep.csv):", "", "| batch × heads | d 64 | d 128 |",
+             "|---|---|---|"]
     lines += [f"| {heads} | {gains[heads]['64']:.2f}x | {gains[heads]['128']:.2f}x |"
               for heads in sorted(gains)]
     return "\n".join(lines)

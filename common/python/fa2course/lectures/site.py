@@ -15,10 +15,12 @@ PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
-body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; }}
+body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1rem;
+       font: 16px/1.55 system-ui, sans-serif; }}
 img {{ max-width: 100%; }} .anchor-link {{ display: none; }} table {{ border-collapse: collapse; }}
 td, th {{ border: 1px solid #8886; padding: .25rem .6rem; text-align: left; }}
-pre {{ overflow-x: auto; padding: .8rem; border: 1px solid #8886; font-size: 13px; line-height: 1.4; }}
+pre {{ overflow-x: auto; padding: .8rem; border: 1px solid #8886; font-size: 13px;
+      line-height: 1.4; }}
 </style>
 <script>MathJax = {{ tex: {{ inlineMath: [["$", "$"]], displayMath: [["$$", "$$"]] }} }};</script>
 <script async src="https://cdn.jsdelivr.net/npm/mathjax@3/es5/tex-chtml.js"></script>
@@ -60,7 +62,8 @@ def build() -> Path:
         html, _ = HTMLExporter(template_name="lab").from_filename(str(path))
         (OUT / f"{path.stem}.html").write_text(html)
         titles[path.stem] = path.stem.replace("_", " ") + " (notebook)"
-    items = "\n".join(f'<li><a href="{name}.html">{title}</a></li>' for name, title in titles.items())
+    items = "\n".join(f'<li><a href="{name}.html">{title}</a></li>'
+                      for name, title in titles.items())
     index = OUT / "index.html"
     index.write_text(PAGE.format(title="Lectures", body=f"<h1>Lectures</h1><ul>{items}</ul>"))
     return index

@@ -21,7 +21,8 @@ COLORS = {
 def style() -> str:
     def rules(which: int) -> str:
         fills = "".join(f".{name}{{fill:{c[which]}}}" for name, c in COLORS.items())
-        strokes = "".join(f".{name}-line{{stroke:{c[which]};fill:none}}" for name, c in COLORS.items())
+        strokes = "".join(f".{name}-line{{stroke:{c[which]};fill:none}}"
+                          for name, c in COLORS.items())
         return fills + strokes
     font = "text{font-family:system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif}"
     return f"<style>{font}{rules(0)}@media (prefers-color-scheme:dark){{{rules(1)}}}</style>"

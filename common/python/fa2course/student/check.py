@@ -62,13 +62,14 @@ def check(stage: int, kernel: Path, scratch: Path, *, progress: Progress | None 
     {"step", "title", "message"}, "counters": {problem: {counter: value}}, "gpu": None or {...}}.
     The same kernel gives the same result, but for the times of a GPU.
     """
-    return Checker(stage, Path(kernel).resolve(), Path(scratch).resolve(), progress or (lambda _: None),
-                   execute, build or default_build(), quick, gpu, threads).run()
+    return Checker(stage, Path(kernel).resolve(), Path(scratch).resolve(),
+                   progress or (lambda _: None), execute, build or default_build(), quick, gpu,
+                   threads).run()
 
 
 class Checker:
-    def __init__(self, stage: int, kernel: Path, scratch: Path, progress: Progress, execute: Execute,
-                 build: Build, quick: bool, gpu: Build | None, threads: int):
+    def __init__(self, stage: int, kernel: Path, scratch: Path, progress: Progress,
+                 execute: Execute, build: Build, quick: bool, gpu: Build | None, threads: int):
         self.stage, self.kernel, self.scratch, self.progress = stage, kernel, scratch, progress
         self.execute, self.build, self.quick, self.gpu = execute, build, quick, gpu
         self.threads = threads
@@ -166,7 +167,8 @@ class Checker:
                     if int(row["shared_bytes"]) > MAX_SHARED:
                         continue
                     seen.add(key)
-                    rows.append(steps.Row(str(variant["name"]), index, str(row["mode"]), key[1], tile))
+                    rows.append(steps.Row(str(variant["name"]), index, str(row["mode"]), key[1],
+                                          tile))
         except (KeyError, TypeError, ValueError):
             raise Failed("what the kernel says of its tile table cannot be read.") from None
         if not rows or len(rows) > 64 or any(not 0 < n <= 512 for row in rows for n in row.tile):
@@ -218,12 +220,15 @@ class Checker:
 
     def require_right(self, cases, results, verdicts, advice: str) -> None:
         for case, result, verdict in zip(cases, results, verdicts, strict=True):
-            problem = case.json()["spec"] + (f", variant {case.row.variant}" if case.row.variant else "")
+            problem = case.json()["spec"]
+            if case.row.variant:
+                problem += f", variant {case.row.variant}"
             status = result.get("status")
             if status == "finding":
+                exchange = case.only_LSE and result.get("array") == "partial_O"
                 raise Failed(f"on the problem \"{problem}\" the simulator found a\n"
                              + where.finding_text(result, self.kernel, self.scratch)
-                             + (EXCHANGE if case.only_LSE and result.get("array") == "partial_O" else ""))
+                             + (EXCHANGE if exchange else ""))
             if status != "ran":
                 raise Failed(f"on the problem \"{problem}\": "
                              + self.words(str(result.get("message"))))
@@ -238,11 +243,14 @@ class Checker:
 
     def require_counts(self, cases, results, verdicts) -> None:
         for case, result, verdict in zip(cases, results, verdicts, strict=True):
-            spec = case.json()["spec"] + (f" variant={case.row.variant}" if case.row.variant else "")
+            spec = case.json()["spec"]
+            if case.row.variant:
+                spec += f" variant={case.row.variant}"
             try:
                 counters = {name: int(value) for name, value in result["counters"].items()}
                 counters["workspace_bytes"] = int(result["workspace_bytes"])
-                message = rules.first_broken(self.stage, case.row.variant, counters, verdict["sizes"])
+                message = rules.first_broken(self.stage, case.row.variant, counters,
+                                             verdict["sizes"])
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise Failed("the counters cannot be read.") from None
             self.counters[spec] = counters

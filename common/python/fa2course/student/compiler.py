@@ -62,7 +62,8 @@ def compile_command(build: Build, wrapper: Path, library: Path, include: Path, p
     words = build.flags("stage1_naive/kernel.cu" if gpu else "common/cli/check/run.cpp")
     kept, skip = [], False
     for word in words:
-        if skip or word in ("-c", "-x", "cu", "-dc", "-Werror", "-fPIE", "-fPIC", f"-I{paths.ROOT}"):
+        if skip or word in ("-c", "-x", "cu", "-dc", "-Werror", "-fPIE", "-fPIC",
+                            f"-I{paths.ROOT}"):
             skip = False
         elif word in ("-o", "-MF", "-MT", "-Werror=all-warnings"):
             skip = word != "-Werror=all-warnings"
@@ -121,7 +122,7 @@ def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
         if word.endswith(":") or not path.is_absolute():
             continue
         path = path.resolve()
-        if path not in (kernel, wrapper.resolve()) and not path.is_relative_to(paths.ROOT / "common"):
+        if not (path in (kernel, wrapper.resolve()) or path.is_relative_to(paths.ROOT / "common")):
             return shown(path)
     return ""
 
@@ -138,7 +139,8 @@ def explain(done: Done, kernel: Path, scratch: Path) -> str:
         return "it does not compile:\n" + shorten("\n".join(lines[-12:]), kernel, scratch)
     errors = sum(bool(re.search(r"\berror:", line)) for line in lines)
     more = f"\n({errors} errors in all)" if errors > 1 else ""
-    return "it does not compile:\n" + shorten("\n".join(lines[first:first + 10]), kernel, scratch) + more
+    text = shorten("\n".join(lines[first:first + 10]), kernel, scratch)
+    return f"it does not compile:\n{text}{more}"
 
 
 def shown(path: Path) -> str:

@@ -63,14 +63,16 @@ RULES = (
          lambda s: s["T"] * 4 * s["Br"] - 1, "exponentials for statistics", only=("lazy",)),
     # ---- stage 5: statistics in registers ----
     Rule(5, "the statistics still go through shared memory",
-         total("shared_load_bytes_statistics", "shared_store_bytes_statistics"), lambda s: 0, "bytes"),
+         total("shared_load_bytes_statistics", "shared_store_bytes_statistics"), lambda s: 0,
+         "bytes"),
     Rule(5, "warps still synchronize for the statistics", total("warp_syncs"), lambda s: 0,
          "warp barriers"),
     Rule(5, "lanes shuffle more than a maximum and a sum per row need", total("shuffles"),
          lambda s: s["T"] * s["Br"] // 2, "shuffles", until=5),
     # ---- stage 4: split Q ----
     Rule(4, "partial O still crosses the warps",
-         total("shared_load_bytes_partial_o", "shared_store_bytes_partial_o"), lambda s: 0, "bytes"),
+         total("shared_load_bytes_partial_o", "shared_store_bytes_partial_o"), lambda s: 0,
+         "bytes"),
     Rule(4, "more block barriers are left than the copies of K and V have", total("block_barriers"),
          lambda s: s["T"] * 3, "block barriers"),
     # ---- stage 3: one block per query tile ----
@@ -97,8 +99,8 @@ RULES = (
     Rule(1, "more is written to global memory than O, LSE, and S and P of the tiles that some row "
             "sees",
          total("global_store_bytes"),
-         lambda s: s["T"] * 6 * s["Br"] * s["Bc"] + s["heads"] * s["Nq"] * (2 * s["d"] + 4), "bytes",
-         until=1),
+         lambda s: s["T"] * 6 * s["Br"] * s["Bc"] + s["heads"] * s["Nq"] * (2 * s["d"] + 4),
+         "bytes", until=1),
     # ---- all stages: the products run on the tensor cores, once ----
     Rule(1, "the products are not the mma that the visited tiles hold", total("mma"),
          lambda s: s["T"] * 4 * s["Br"] * s["Bc"] * s["d"] // 4096, "mma", exact=True),

@@ -123,8 +123,8 @@ def steps_of(stage: int) -> list[Step]:
         cases = on_first("q={Br} k={Bc}", *MANY, only_LSE=True)
         steps.insert(0, Step(name, title, "first", cases))
     if stage == 2:
-        steps[1:3] = [Step("exchange", "sub-goal 2, the cross-warp exchange: O of one tile", "first",
-                           steps[1].cases,
+        steps[1:3] = [Step("exchange", "sub-goal 2, the cross-warp exchange: O of one tile",
+                           "first", steps[1].cases,
                            "LSE is right, so m and l are: look at f_O and f_P, and at the "
                            "exchange."),
                       steps[2]]

@@ -59,7 +59,8 @@ def functions(path: Path) -> list[tuple[int, str]]:
     """Where each function of a header begins, and its name."""
     found = []
     for n, text in enumerate(path.read_text().splitlines(), 1):
-        match = re.match(r"\s*(?:template\b.*>\s*)?__device__ (?:__forceinline__|inline)\s+(.*)", text)
+        match = re.match(
+            r"\s*(?:template\b.*>\s*)?__device__ (?:__forceinline__|inline)\s+(.*)", text)
         if match:
             names = re.findall(r"(\w+)\(", match.group(1))
             if names:

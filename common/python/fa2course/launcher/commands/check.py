@@ -12,8 +12,8 @@ HELP = """
 usage: ./fa2 check N [OPTIONS]
 
 Compiles work/stageN/kernel.cu in place of the stage and goes step by step: one tile, many tiles,
-causal, ragged, grouped queries, bf16, the counters that the change must move, and on a GPU also time.
-It stops at the first step that fails and says where to look.
+causal, ragged, grouped queries, bf16, the counters that the change must move, and on a GPU also
+time. It stops at the first step that fails and says where to look.
 
   N               the stage: 2, stage2 or its folder
   --watch         check again whenever the file is saved (Ctrl-C ends it)
@@ -61,8 +61,8 @@ class Session:
         print(f"stage {self.stage}, {self.shown}", flush=True)
         self.began = time.monotonic()
         result = check.check(
-            self.stage, self.kernel, self.scratch, progress=self.show, build=self.build, gpu=self.gpu,
-            execute=lambda *phase: execute.plainly(*phase, interrupted=interrupted))
+            self.stage, self.kernel, self.scratch, progress=self.show, build=self.build,
+            gpu=self.gpu, execute=lambda *phase: execute.plainly(*phase, interrupted=interrupted))
         if self.keep:
             failure = result["first_failure"]
             progress.update(self.stage, passed=result["passed"], of=result["of"],
@@ -90,9 +90,11 @@ class Session:
         from fa2course.student import progress
 
         if not result["solved"]:
-            more = "" if progress.of(self.stage).hints >= 3 else f"  (./fa2 hint {self.stage} helps)"
+            left = progress.of(self.stage).hints < 3
+            more = f"  (./fa2 hint {self.stage} helps)" if left else ""
             return f"{result['passed']} of {result['of']} steps passed{more}"
-        following = f" Next: ./fa2 start {self.stage + 1}" if self.stage < len(stages.names()) else ""
+        last = self.stage == len(stages.names())
+        following = "" if last else f" Next: ./fa2 start {self.stage + 1}"
         return f"solved: all {result['of']} steps passed.{following}"
 
     def watch(self) -> int:

@@ -32,8 +32,8 @@ shapes (every combination):
   --stages LIST      stages by number, e.g. 1,2 (default: all)
   --tiles LIST       same (default): one tile for all stages; same_b: the second common tile, stages
                      4-6 at head dim 64; tuned: each stage's best
-  --peers            on a GPU also PyTorch's backends, the flash-attn package and Triton's kernels, in
-                     turn with the stages, where installed (FA2_PYTHON names PyTorch's Python)
+  --peers            on a GPU also PyTorch's backends, the flash-attn package and Triton's kernels,
+                     in turn with the stages, where installed (FA2_PYTHON names PyTorch's Python)
   --variants         also the variants beside the stages
   --mine             also your own kernels in work/, each beside its stage
   --backend NAME     sim or cuda (default: a GPU if one is usable)
@@ -41,10 +41,11 @@ shapes (every combination):
                      prediction for it is added, of any size (default: the sweep of a GPU)
   --threads N        threads of the simulator (default: all cores)
   --merge FILE...    run nothing: join compare.json files of several machines, by GPU
-  --scheduler ADDR   run on every GPU model among the workers of a Dask scheduler (or, without any, on
-                     their simulators) and merge by GPU; start workers with ./fa2 worker
+  --scheduler ADDR   run on every GPU model among the workers of a Dask scheduler (or, without any,
+                     on their simulators) and merge by GPU; start workers with ./fa2 worker
   --against FILE     say which rows differ from this compare.json of an earlier run
-  --out DIR          folder for compare.json, .csv, .md, .png and .html (default: build/results/compare)
+  --out DIR          folder for compare.json, .csv, .md, .png and .html
+                     (default: build/results/compare)
   --quiet            print errors only
 
 exit status: 0 done, 1 a result is wrong (or differs: --against), 2 cannot run here

@@ -14,8 +14,8 @@ SUMMARY = "the one change of stage N, as a diff against stage N-1"
 HELP = """
 usage: ./fa2 diff N [--stat | --check]
 
-Shows what stage N changes in kernel.cu against the stage before it, without the comment at the top and
-the lines that mark the change.
+Shows what stage N changes in kernel.cu against the stage before it, without the comment at the top
+and the lines that mark the change.
 
   N        the stage: 2, stage2 or its folder
   --stat   only how many lines come and go, for all stages up to N
@@ -98,7 +98,8 @@ def differs_only_where_marked(before: Kernel, after: Kernel) -> bool:
             return False
         at, end = starts[0] + len(piece), next_end
     rest = after.lines[end:]
-    return len(before.lines) - len(rest) >= at and before.lines[len(before.lines) - len(rest):] == rest
+    left = len(before.lines) - len(rest)
+    return left >= at and before.lines[left:] == rest
 
 
 def out_of_place(before: Kernel, after: Kernel) -> list[str]:
@@ -171,6 +172,6 @@ def show(texts: dict[str, str]) -> None:
         if status in (0, 1):  # 1: there are differences
             return
     (before, old), (after, new) = texts.items()
-    for line in difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{before}", f"b/{after}",
-                                     lineterm=""):
+    for line in difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{before}",
+                                     f"b/{after}", lineterm=""):
         print(line)

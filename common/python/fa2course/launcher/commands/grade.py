@@ -8,11 +8,11 @@ SUMMARY = "grades a folder of submissions, each in a sandbox"
 HELP = """
 usage: ./fa2 grade DIR [OPTIONS]
 
-Grades NAME/stageN/kernel.cu (or NAME/work/stageN/kernel.cu, as in a student's fork) for every NAME in
-DIR with the steps of ./fa2 check, on the simulator. Each runs by itself without network, with limits
-on time, memory, processes and files, and sees nothing but what it needs (bubblewrap; where that is
-missing, it is said). Writes grades.csv, grades.json and grades.html. A second run grades only what is
-new. common/python/fa2course/grading/README.md says what is protected, and what is not.
+Grades NAME/stageN/kernel.cu (or NAME/work/stageN/kernel.cu, as in a student's fork) for every NAME
+in DIR with the steps of ./fa2 check, on the simulator. Each runs by itself without network, with
+limits on time, memory, processes and files, and sees nothing but what it needs (bubblewrap; where
+that is missing, it is said). Writes grades.csv, grades.json and grades.html. A second run grades
+only what is new. common/python/fa2course/grading/README.md says what is protected, and what is not.
 
   --stages LIST        stages by number, e.g. 2,4 (default: those that anyone handed in)
   --points FILE        points per step (default: common/python/fa2course/grading/points.toml)

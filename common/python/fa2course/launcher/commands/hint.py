@@ -9,8 +9,8 @@ SUMMARY = "the next of three hints for stage N, the last nearly the answer"
 HELP = """
 usage: ./fa2 hint N [K]
 
-Shows the next hint of stage N that you have not seen, or hint K: 1 a direction, 2 the plan, 3 nearly
-the answer.
+Shows the next hint of stage N that you have not seen, or hint K: 1 a direction, 2 the plan,
+3 nearly the answer.
 
   N    the stage: 2, stage2 or its folder
   K    1, 2 or 3

@@ -10,11 +10,12 @@ SUMMARY = "runs the notebooks, and builds and opens the lectures"
 HELP = """
 usage: ./fa2 lectures [--refresh | --check | --no-open]
 
-Runs the notebooks of lectures/ and builds the lectures as HTML in build/lectures. On a desktop it opens
-them (formulas need a connection). They read as well on GitHub: start at lectures/00_overview.md.
+Runs the notebooks of lectures/ and builds the lectures as HTML in build/lectures. On a desktop it
+opens them (formulas need a connection). They read as well on GitHub: start at
+lectures/00_overview.md.
 
-  --refresh   rewrites the output blocks, pictures, README tables and notebooks from the code as it is
-              now (after a change of a kernel, a counter or a recorded result)
+  --refresh   rewrites the output blocks, pictures, README tables and notebooks from the code as it
+              is now (after a change of a kernel, a counter or a recorded result)
   --check     only says which of these are out of date; notebooks are left aside
   --no-open   builds, and opens nothing
 

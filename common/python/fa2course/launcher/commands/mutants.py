@@ -13,9 +13,9 @@ usage: ./fa2 mutants [N]                what there is, for all stages or stage N
        ./fa2 mutants --show N/NAME      its source as a diff (--source: the whole wrong files)
        ./fa2 mutants --run [N | N/NAME] compiles and tries them, on the simulator
 
-Each mutant is one mistake that students make, one edit away from a stage's kernel. The tests compile all
-of them and fail if one is accepted. They stand in common/testing/mutants, whose README.md has the
-format.
+Each mutant is one mistake that students make, one edit away from a stage's kernel. The tests
+compile all of them and fail if one is accepted. They stand in common/testing/mutants, whose
+README.md has the format.
 
 exit status: 0 done, 1 a mutant was accepted or got another verdict than expected, 2 cannot run here
 """

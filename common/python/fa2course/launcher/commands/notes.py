@@ -11,8 +11,8 @@ HELP = """
 usage: ./fa2 notes [--official PATH] [--fix] [FILE...]
 
 Checks every reference of a note into code: that the file has the line, and the line the identifiers
-that the note names right after it, in backticks. Stops at the first that does not hold. A reference is
-a link to FILE#L12, a permalink to the official repository, or plain:
+that the note names right after it, in backticks. Stops at the first that does not hold. A reference
+is a link to FILE#L12, a permalink to the official repository, or plain:
 
   stage4_fa2_warps/kernel.cu:51 `S_rows`
   softmax.h:137 `softmax_rescale_o`
@@ -20,8 +20,8 @@ a link to FILE#L12, a permalink to the official repository, or plain:
   FILE             a note, yours too (default: notes/fa2_code_notes.md)
   --official PATH  a clone of github.com/Dao-AILab/flash-attention: checks the references into it as
                    well, at the commits that they name (plain ones: v2.8.3, for fmha* v1.0.9)
-  --fix            moves line numbers into this repository to where the identifiers are now, when that
-                   is one place
+  --fix            moves line numbers into this repository to where the identifiers are now, when
+                   that is one place
 
 exit status: 0 all hold, 1 one does not (a sentence says which), 2 cannot check here
 """

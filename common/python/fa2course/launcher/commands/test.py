@@ -14,9 +14,9 @@ SUMMARY = "builds, then runs all tests or those of stage N"
 HELP = """
 usage: ./fa2 test [N] [OPTIONS]
 
-Runs the C++ tests of every stage and of what is under them, the Python tests (launcher, reports), the
-format check, and, where nvcc is installed, compiles every kernel for sm_80 and sm_90 and refuses
-warnings and spills. With N, the C++ tests and the nvcc check of that stage only.
+Runs the C++ tests of every stage and of what is under them, the Python tests (launcher, reports),
+the format check, and, where nvcc is installed, compiles every kernel for sm_80 and sm_90 and
+refuses warnings and spills. With N, the C++ tests and the nvcc check of that stage only.
 
   N               a stage: 2, stage2 or its folder
   --backend NAME  sim or cuda (default: both if a GPU is usable, else sim)
@@ -138,7 +138,8 @@ def run_python(python: Path, preset: str) -> Counts:
         status, output = process.run_logged(
             [str(python), "-m", "pytest", "-v", "--color=no", "--tb=short", f"--junitxml={report}",
              "-n", str(min(2, build.jobs())), "--dist", "loadgroup",
-             "-c", str(paths.PYTHON_SOURCES / "pyproject.toml"), str(paths.PYTHON_SOURCES / "tests")],
+             "-c", str(paths.PYTHON_SOURCES / "pyproject.toml"),
+             str(paths.PYTHON_SOURCES / "tests")],
             "pytest", progress, env=env)
         counts = read_junit(report)
         if counts is None or (status != 0 and counts.failed == 0):

@@ -14,10 +14,10 @@ HELP = """
 usage: ./fa2 worker ADDRESS [--threads N]
        ./fa2 worker --serve [--port N] [--host ADDRESS]
 
-Starts a Dask worker for a scheduler (ADDRESS, e.g. tcp://10.0.0.5:8786), or with --serve the scheduler
-itself. Every machine has a clone of the course at the same commit. A worker computes what ./fa2 grade
---scheduler and ./fa2 compare --scheduler send, until Ctrl-C. On a machine with several GPUs start one
-for each: CUDA_VISIBLE_DEVICES=1 ./fa2 worker ADDRESS
+Starts a Dask worker for a scheduler (ADDRESS, e.g. tcp://10.0.0.5:8786), or with --serve the
+scheduler itself. Every machine has a clone of the course at the same commit. A worker computes what
+./fa2 grade --scheduler and ./fa2 compare --scheduler send, until Ctrl-C. On a machine with several
+GPUs start one for each: CUDA_VISIBLE_DEVICES=1 ./fa2 worker ADDRESS
 
   --threads N     submissions at once (default: one per core)
   --serve         run the scheduler, on port 8786
@@ -62,6 +62,7 @@ def run(arguments: list[str]) -> int:
         build.ensure_built("cuda", ["fa2-compare"])
     offered = resource(found.gpus[0] if found.usable else "")
     return process.run_foreground(
-        [python, "-m", "distributed.cli.dask_worker", options.address, "--nworkers", "1", "--nthreads",
-         str(options.threads), "--resources", f"{offered}=1", "--no-dashboard", "--local-directory",
-         str(paths.BUILD / "worker")], env=process.environment() | {"FA2_COMMIT": commit()})
+        [python, "-m", "distributed.cli.dask_worker", options.address, "--nworkers", "1",
+         "--nthreads", str(options.threads), "--resources", f"{offered}=1", "--no-dashboard",
+         "--local-directory", str(paths.BUILD / "worker")],
+        env=process.environment() | {"FA2_COMMIT": commit()})
