@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from fa2course import plots
 from fa2course.launcher import paths
 
 from . import counts, model, registers, table, trace
@@ -58,8 +59,7 @@ class Measured:
 
     @property
     def label(self) -> str:
-        return table.Row(self.kernel.stage, self.record["number"], self.kernel.variant, "", "",
-                         self.shape, None, None, "").label
+        return plots.stage_label(self.record)
 
 
 def planned_row(program: Path, record: dict, cache: dict) -> dict | None:
@@ -158,11 +158,7 @@ class Pair:
 
 
 def where(m: Measured) -> str:
-    s = m.shape
-    heads = f"H{s.Hq}" if s.Hq == s.Hkv else f"H{s.Hq}/{s.Hkv}"
-    length = f"N{s.Nq}" if s.Nq == s.Nk else f"N{s.Nq}x{s.Nk}"
-    return (f"B{s.B} {heads} {length} d{s.d} {'causal' if s.causal else 'full'}, "
-            f"tiles {m.record['tile_mode']}")
+    return f"{plots.shape_label(m.record['shape'])}, tiles {m.record['tile_mode']}"
 
 
 def pairs(rows: list[Measured], predicted: dict[int, float]) -> list[Pair]:

@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from fa2course import plots
 from fa2course.launcher import paths
 
 from . import counts, model, registers
@@ -31,11 +32,7 @@ class Row:
     @property
     def label(self) -> str:
         """As fa2-compare calls it: "6 deferred lazy"."""
-        folder, _, beside = self.stage.partition("/")
-        words = [str(self.number), *folder.split("_")[1:]]
-        words = [w for w in words if w != "fa2" or folder.endswith("_fa2")]
-        return " ".join([*words, *([beside] if beside else []), *([self.variant] if self.variant
-                                                                    else [])])
+        return plots.stage_label(vars(self))
 
 
 class Refused(Exception):
@@ -60,15 +57,11 @@ def kernel_of(row: dict) -> Kernel:
     return Kernel(row["stage"], row["variant"], row["dtype"], row["tile_row"], Tile(**row["tile"]))
 
 
-def shared_counts(program: Path, key: str, rows: list[dict]) -> list[list[counts.Launch]]:
-    return counts.count(program, key, [(kernel_of(r), Shape(**r["shape"])) for r in rows])
-
-
 def predict_rows(program: Path, planned: dict, use: model.Constants | None = None) -> list[Row]:
     gpu, report = model.Gpu(**planned["gpu"]), registers.load()
     use = use or constants()
-    runnable = [r for r in planned["rows"] if "error" not in r]
-    launches = iter(shared_counts(program, gpu.key, runnable))
+    runnable = [(kernel_of(r), Shape(**r["shape"])) for r in planned["rows"] if "error" not in r]
+    launches = iter(counts.count(program, gpu.key, runnable))
     rows = []
     for r in planned["rows"]:
         shape, prediction, tile = Shape(**r["shape"]), None, None
@@ -169,11 +162,7 @@ def groups(rows: list[Row]) -> list[list[Row]]:
 
 
 def title(row: Row) -> str:
-    s = row.shape
-    heads = f"H{s.Hq}" if s.Hq == s.Hkv else f"H{s.Hq}/{s.Hkv}"
-    length = f"N{s.Nq}" if s.Nq == s.Nk else f"N{s.Nq}x{s.Nk}"
-    mask = "causal" if s.causal else "full"
-    return f"B{s.B} {heads} {length} d{s.d} {mask}, {row.dtype}, tiles {row.tile_mode}"
+    return f"{plots.shape_label(vars(row.shape))}, {row.dtype}, tiles {row.tile_mode}"
 
 
 def text_table(gpu: model.Gpu, use: model.Constants, group: list[Row], markdown: bool) -> str:
