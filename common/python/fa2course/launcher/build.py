@@ -14,11 +14,6 @@ MAX_SHOWN = 60  # lines of a failure
 NETWORK = re.compile(r"download|fetch|clone|resolve host|cannot be reached", re.IGNORECASE)
 
 
-class ConfigureFailed(UserError):
-    def __init__(self, preset: str, output: str):
-        super().__init__(explain_configure(preset, output), 2)
-
-
 def explain_configure(preset: str, output: str) -> str:
     errors = re.split(r"^CMake Error", output, maxsplit=1, flags=re.MULTILINE)
     lines = ("CMake Error" + errors[1] if len(errors) > 1 else output).strip().splitlines()
@@ -74,17 +69,13 @@ def configure(preset: str) -> None:
     if not home or home.group(1) != str(paths.ROOT) or not (folder / "build.ninja").exists():
         shutil.rmtree(folder, ignore_errors=True)  # never finished, or from before the clone moved
     with Step(f"configure ({preset})"):
-        status, output = run_configure(preset, arguments)
+        status, output = process.run_logged(arguments, f"configure_{preset}")
         if status != 0 and not NETWORK.search(output):  # an old cache may be the reason
             shutil.rmtree(folder, ignore_errors=True)
-            status, output = run_configure(preset, arguments)
+            status, output = process.run_logged(arguments, f"configure_{preset}")
         if status != 0:
-            raise ConfigureFailed(preset, output)
+            raise UserError(explain_configure(preset, output))
     paths.write_whole(stamp, wanted)
-
-
-def run_configure(preset: str, arguments: list[str]) -> tuple[int, str]:
-    return process.run_logged(arguments, f"configure_{preset}")
 
 
 def compile_all(preset: str, targets: list[str]) -> None:
