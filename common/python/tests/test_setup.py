@@ -232,3 +232,20 @@ FAILED: b.o
 ninja: build stopped: subcommand failed.
 """)
     assert "b.cpp:7:1: error: no such thing" in text and "-O2" not in text and "[1/3]" not in text
+
+
+@pytest.mark.parametrize("names, found", [
+    (("g++-14", "gcc-14"), "gcc-14"), (("clang++-19", "clang-19"), "clang-19"),
+    (("g++-14",), None), (("g++-14", "gcc-14", "cc"), None)])
+def test_compiler_with_a_version_in_its_name(tmp_path, monkeypatch, names, found):
+    """Without a program called cc, CMake would find no C compiler."""
+    for name in names:
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    compiler = toolchain.Compiler(str(tmp_path / names[0]), "g++", "14.2.0")
+    monkeypatch.setattr(toolchain, "compiler", lambda: compiler)
+    monkeypatch.setattr(toolchain, "tool", lambda name: name)
+    arguments = [word for word in build.configure_arguments("sim", "cmake") if "C_COMPILER" in word]
+    assert arguments == ([f"-DCMAKE_C_COMPILER={tmp_path / found}"] if found else [])

@@ -39,6 +39,9 @@ def configure_arguments(preset: str, cmake: str) -> list[str]:
     compiler = toolchain.compiler()
     if compiler:
         arguments.append(f"-DCMAKE_CXX_COMPILER={compiler.path}")
+        # CMake looks for cc, gcc or clang. Debian's g++-14 alone brings gcc-14 only.
+        if compiler.for_c and not os.environ.get("CC") and not shutil.which("cc"):
+            arguments.append(f"-DCMAKE_C_COMPILER={compiler.for_c}")
     if preset == "cuda":
         arguments.append(f"-DCMAKE_CUDA_COMPILER={gpu.find_nvcc()}")
     if os.environ.get("FA2_WERROR"):

@@ -23,6 +23,13 @@ class Compiler:
         major = int(self.version.split(".")[0])
         return major >= (MIN_GCC if self.kind == "g++" else MIN_CLANG)
 
+    @property
+    def for_c(self) -> str | None:
+        """The C compiler that came with it: gcc-14 beside g++-14."""
+        path = Path(self.path)
+        name = path.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
+        return shutil.which(path.with_name(name))
+
     def __str__(self) -> str:
         return f"{self.kind} {self.version} ({self.path})"
 
