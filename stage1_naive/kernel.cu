@@ -154,12 +154,10 @@ void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
     const int64_t BH = int64_t{p.batch} * p.heads_q, Tr = ceil_div(p.Nq, Br);
     const int64_t Tc = ceil_div(p.Nk, Bc);
     if (Tc > 0)
-      launch(multiply_S<T, d>, dim3(grid_length(BH * Tr * Tc)), dim3(threads), S_smem_bytes(d),
-             stream, p, x);
-    launch(softmax_P<T>, dim3(grid_length((BH * p.Nq + warps - 1) / warps)), dim3(threads),
-           threads * 4, stream, p, x);
-    launch(multiply_O<T, d>, dim3(grid_length(BH * Tr)), dim3(threads), PV_smem_bytes(d), stream, p,
-           x);
+      launch(multiply_S<T, d>, grid_of(BH * Tr * Tc), dim3(threads), S_smem_bytes(d), stream, p, x);
+    launch(softmax_P<T>, grid_of((BH * p.Nq + warps - 1) / warps), dim3(threads), threads * 4,
+           stream, p, x);
+    launch(multiply_O<T, d>, grid_of(BH * Tr), dim3(threads), PV_smem_bytes(d), stream, p, x);
   });
 }
 

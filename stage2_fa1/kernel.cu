@@ -30,8 +30,8 @@ struct Layout {
   int Q, KV, partial, m, l, f_O, f_P, partial_O, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),
-        KV(Q + t.Br * d * 2),
+      : Q(0),                                 // [Br][d]
+        KV(Q + t.Br * d * 2),                 // the buffers of K and V
         partial(KV + kv_bytes(d, t)),         // [Br][4 per warp]: a max or sum of each lane
         m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
         l(m + t.Br * 4),                      // [Br]: the row sums
@@ -41,7 +41,9 @@ struct Layout {
         bytes(partial_O + (t.warps - 1) * t.Br * 16 * 4) {}
 };
 
-constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
+  return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
+}
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
@@ -111,10 +113,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
 
   const int owned = threadIdx.x;  // the row whose statistics this thread keeps
   const bool owner = owned < Br;
-  if (owner) {
-    m_smem[owned] = -INFINITY;
-    l_smem[owned] = 0.f;
-  }
+  if (owner) m_smem[owned] = -INFINITY, l_smem[owned] = 0.f;
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -128,11 +127,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     const auto partial = [&](int r) {
       return (S_row0 + row_of(r)) * 4 * warps + warp_id() * 4 + lane_id() % 4;
     };
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      partial_smem[partial(r)] = largest;
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
     kv.release_K(j);  // its barrier also: every partial maximum is written
 
     reg<stat_tag> alpha = 0.f;
@@ -148,13 +143,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     block_barrier();  // every m is written, every partial maximum read
 
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> m_row = finite(reg<stat_tag>(m_smem[S_row0 + row_of(r)]));
-      reg<stat_tag> sum = 0.f;
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        sum += S(r, c);
-      }
-      partial_smem[partial(r)] = sum;
+      const reg<stat_tag> m_row = m_smem[S_row0 + row_of(r)];
+      partial_smem[partial(r)] = exponentiate(S, r, scale, m_row);
     }
     const auto P = pack<T>(S);
     const SmemTile<T, d> V_smem = kv.wait_V(j);  // its barrier also: every partial sum is written
@@ -188,11 +178,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     kv.release_V(j);
   }
 
-  const Head<T> out(p, x, recomputed(bh));  // rather than keeping its pointers through the loop
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
   store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  if (owner && i * Br + owned < p.Nq)
-    out.LSE[i * Br + owned] =
-        natural_log_sum(reg<stat_tag>(m_smem[owned]), reg<stat_tag>(l_smem[owned]));
+  if (owner) store_LSE(p, out, i * Br + owned, m_smem[owned], l_smem[owned]);
 }
 
 template <class T, int row>
@@ -207,13 +195,13 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const unsigned grid = grid_length(int64_t{p.batch} * p.heads_q);
-    launch(fa1_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q);
+    launch(fa1_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
            stream, p, x);
   });
 }
 
-constexpr Variant variants[] = {{"", tiles, [](const Problem&) { return size_t{0}; }, forward}};
+constexpr Variant variants[] = {{"", tiles, no_workspace, forward}};
 
 }  // namespace
 

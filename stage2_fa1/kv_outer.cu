@@ -80,11 +80,7 @@ __device__ __forceinline__ void visit(const Problem& p, const Tensors& x, int bh
   multiply_QK(S, Q_smem, 0, K_smem, S_col0);
   if (j >= tiles_of_K.first_mask) mask(S, p, i * Br, j * Bc + S_col0);
   const auto partial = [&](int r) { return row_of(r) * 4 * warps + warp_id() * 4 + lane_id() % 4; };
-  UNROLL for (int r = 0; r < S.rows; ++r) {
-    reg<stat_tag> largest = S(r, 0);
-    UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-    partial_smem[partial(r)] = largest;
-  }
+  UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
   block_barrier();  // every partial maximum is written
   if (owner) {
     reg<stat_tag> largest = -INFINITY;
@@ -98,13 +94,8 @@ __device__ __forceinline__ void visit(const Problem& p, const Tensors& x, int bh
   block_barrier();  // every m is written, every partial maximum read
 
   UNROLL for (int r = 0; r < S.rows; ++r) {
-    const reg<stat_tag> m_row = finite(reg<stat_tag>(m_smem[row_of(r)]));
-    reg<stat_tag> sum = 0.f;
-    UNROLL for (int c = 0; c < S.cols; ++c) {
-      S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-      sum += S(r, c);
-    }
-    partial_smem[partial(r)] = sum;
+    const reg<stat_tag> m_row = m_smem[row_of(r)];
+    partial_smem[partial(r)] = exponentiate(S, r, scale, m_row);
   }
   const auto P = pack<T>(S);
   block_barrier();  // every partial sum is written
@@ -143,7 +134,7 @@ __device__ __forceinline__ void visit(const Problem& p, const Tensors& x, int bh
     kept.m[i * Br + owned] = m;
     kept.l[i * Br + owned] = l;
   }
-  if (owner && last && i * Br + owned < p.Nq) head.LSE[i * Br + owned] = natural_log_sum(m, l);
+  if (owner && last) store_LSE(p, head, i * Br + owned, m, l);
 }
 
 template <class T, int row>
@@ -173,9 +164,9 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
 
 void kv_outer(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const unsigned grid = grid_length(int64_t{p.batch} * p.heads_q);
-    launch(kv_outer_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps),
-           tiles[row].smem_bytes, stream, p, x);
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q);
+    launch(kv_outer_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+           stream, p, x);
   });
 }
 

@@ -4,8 +4,8 @@
 // GPU gets: 8 heads leave 124 of 132 SMs idle. The rows of Q do not depend on each other, so the
 // loop over q tiles becomes the grid: B * H * ceil(Nq / Br) blocks.
 //
-// blockIdx.x = rank * (B * H) + bh: rank 0 is the last q tile. With a causal mask it sees the most
-// keys, and heavy blocks should start first. One dimension has no limit of 65,535.
+// Along x of the grid the heads, along y the q tiles (at most 65,535). x counts fastest: all heads
+// of one q tile start before the next q tile.
 //
 // Look at: blocks. Nothing else moves but one block barrier per q tile.
 #include "common/device/device.h"
@@ -18,8 +18,8 @@ struct Layout {
   int Q, KV, partial, m, l, f_O, f_P, partial_O, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),
-        KV(Q + t.Br * d * 2),
+      : Q(0),                                 // [Br][d]
+        KV(Q + t.Br * d * 2),                 // the buffers of K and V
         partial(KV + kv_bytes(d, t)),         // [Br][4 per warp]: a max or sum of each lane
         m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
         l(m + t.Br * 4),                      // [Br]: the row sums
@@ -29,7 +29,9 @@ struct Layout {
         bytes(partial_O + (t.warps - 1) * t.Br * 16 * 4) {}
 };
 
-constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
+  return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
+}
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
@@ -70,15 +72,22 @@ __device__ __forceinline__ void add_partials(Fragment<O_tag, own_M16, 2>& own,
   }
 }
 
-/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+// [change]
+/// O and LSE of one q tile.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int bh, int i) {
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    fa2_forward(const Problem p, const Tensors x) {
+  // [end of change]
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br, S_cols = Bc / warps;  // this warp's part of S: all rows, some columns
   constexpr int O_rows = Br / warps;               // the rows of O that this warp keeps
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = 0, S_col0 = warp_id() * S_cols, O_row0 = warp_id() * O_rows;
+  // [change]
+  // Under a causal mask the last q tile sees the most keys: it starts first.
+  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
+  // [end of change]
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
@@ -99,10 +108,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
 
   const int owned = threadIdx.x;  // the row whose statistics this thread keeps
   const bool owner = owned < Br;
-  if (owner) {
-    m_smem[owned] = -INFINITY;
-    l_smem[owned] = 0.f;
-  }
+  if (owner) m_smem[owned] = -INFINITY, l_smem[owned] = 0.f;
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -116,11 +122,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     const auto partial = [&](int r) {
       return (S_row0 + row_of(r)) * 4 * warps + warp_id() * 4 + lane_id() % 4;
     };
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      partial_smem[partial(r)] = largest;
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
     kv.release_K(j);  // its barrier also: every partial maximum is written
 
     reg<stat_tag> alpha = 0.f;
@@ -136,13 +138,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     block_barrier();  // every m is written, every partial maximum read
 
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> m_row = finite(reg<stat_tag>(m_smem[S_row0 + row_of(r)]));
-      reg<stat_tag> sum = 0.f;
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        sum += S(r, c);
-      }
-      partial_smem[partial(r)] = sum;
+      const reg<stat_tag> m_row = m_smem[S_row0 + row_of(r)];
+      partial_smem[partial(r)] = exponentiate(S, r, scale, m_row);
     }
     const auto P = pack<T>(S);
     const SmemTile<T, d> V_smem = kv.wait_V(j);  // its barrier also: every partial sum is written
@@ -176,33 +173,22 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     kv.release_V(j);
   }
 
-  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
-  const Head<T> out(p, x, q.bh);
-  store_O(O, p, out, q.i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  if (owner && q.i * Br + owned < p.Nq)
-    out.LSE[q.i * Br + owned] =
-        natural_log_sum(reg<stat_tag>(m_smem[owned]), reg<stat_tag>(l_smem[owned]));
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
+  store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
+  if (owner) store_LSE(p, out, i * Br + owned, m_smem[owned], l_smem[owned]);
 }
 
-template <class T, int row>
-__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    fa2_forward(const Problem p, const Tensors x) {
-  const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  // As query_tile() says. Runs once: as a loop, nothing spills on sm_80.
-  for (int rank = blockIdx.x / BH; rank < Tr; rank += Tr)
-    attend<T, row>(p, x, blockIdx.x % BH, Tr - 1 - rank);
-}
-
+// [change]
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
-    launch(fa2_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q, ceil_div(p.Nq, tiles[row].tile.Br));
+    launch(fa2_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
            stream, p, x);
   });
 }
+// [end of change]
 
-constexpr Variant variants[] = {{"", tiles, [](const Problem&) { return size_t{0}; }, forward}};
+constexpr Variant variants[] = {{"", tiles, no_workspace, forward}};
 
 }  // namespace
 

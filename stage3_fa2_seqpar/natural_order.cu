@@ -8,9 +8,9 @@
 namespace fa2::inline FA2_BACKEND {
 namespace {
 
-/// Counts the blocks from the end: rank 0, which stage 3 gives to the last q tile, runs last.
+/// Counts the q tiles from the end: the one that stage 3 starts first starts last.
 __device__ __forceinline__ dim3 block_from_the_end() {
-  return dim3(recomputed(gridDim.x) - 1 - blockIdx.x);
+  return dim3(blockIdx.x, recomputed(gridDim.y - 1 - blockIdx.y));
 }
 
 }  // namespace

@@ -15,42 +15,55 @@ namespace {
 
 /// Byte offsets in shared memory.
 struct Layout {
+  // [change]
   int Q, KV, partial, m, l, f_O, f_P, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),
-        KV(Q + t.Br * d * 2),
+      : Q(0),                          // [Br][d]
+        KV(Q + t.Br * d * 2),          // the buffers of K and V
         partial(KV + kv_bytes(d, t)),  // [Br][4]: one max or sum per lane of a row
         m(partial + t.Br * 4 * 4),     // [Br]: the row maxima
         l(m + t.Br * 4),               // [Br]: the row sums
         f_O(l + t.Br * 4),             // [Br]: factors of the old O
         f_P(f_O + t.Br * 4),           // [Br]: factors of P V
         bytes(f_P + t.Br * 4) {}
+  // [end of change]
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
   return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
 }
+// [change]
 constexpr TileRow tiles[] = {
-    row(TileMode::same, 64, {64, 128, 4, 1}),   row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::same_b, 64, {128, 64, 4, 4}), row(TileMode::tuned, 64, {128, 64, 4, 4}, 1.5f),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),  row(TileMode::tuned, 128, {64, 128, 4, 1}),
+    row(TileMode::same, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::same_b, 64, {128, 64, 4, 4}),
+    row(TileMode::tuned, 64, {128, 64, 4, 4}, /*blocks per SM*/ 1.5f),
+    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
-/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+// [end of change]
+/// O and LSE of one q tile.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int bh, int i) {
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    fa2_forward(const Problem p, const Tensors x) {
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
+  // [change]
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
+  // [end of change]
+  // Under a causal mask the last q tile sees the most keys: it starts first.
+  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
   const float scale = log2_scale(p);
   const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
+  // [change]
   const auto partial_smem = dyn_smem<float>(at.partial, Br * 4, Use::statistics, "partial");
   const auto m_smem = dyn_smem<float>(at.m, Br, Use::statistics, "m");
   const auto l_smem = dyn_smem<float>(at.l, Br, Use::statistics, "l");
@@ -63,10 +76,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
 
   const int owned = S_row0 + lane_id();  // the row whose statistics this thread keeps
   const bool owner = lane_id() < S_rows;
-  if (owner) {
-    m_smem[owned] = -INFINITY;
-    l_smem[owned] = 0.f;
-  }
+  // [end of change]
+  if (owner) m_smem[owned] = -INFINITY, l_smem[owned] = 0.f;
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -77,12 +88,9 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
+    // [change]
     const auto partial = [&](int r) { return (S_row0 + row_of(r)) * 4 + lane_id() % 4; };
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      partial_smem[partial(r)] = largest;
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
     kv.release_K(j);
     warp_barrier();  // this warp's partial maxima are written
 
@@ -97,13 +105,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     warp_barrier();  // this warp's m are written, its partial maxima read
 
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> m_row = finite(reg<stat_tag>(m_smem[S_row0 + row_of(r)]));
-      reg<stat_tag> sum = 0.f;
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        sum += S(r, c);
-      }
-      partial_smem[partial(r)] = sum;
+      const reg<stat_tag> m_row = m_smem[S_row0 + row_of(r)];
+      partial_smem[partial(r)] = exponentiate(S, r, scale, m_row);
     }
     const auto P = pack<T>(S);
     const SmemTile<T, d> V_smem = kv.wait_V(j);
@@ -120,45 +123,37 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     }
     warp_barrier();  // this warp's f_O and f_P are written
 
+    // [end of change]
     UNROLL for (int slice = 0; slice < d / 16; ++slice) {
       Fragment<O_tag, S_rows / 16, 2> PV;
       PV.fill(0.f);
       multiply_PV(PV, P, V_smem, S_col0, slice);
+      // [change]
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
         UNROLL for (int c = 0; c < 4; ++c) {
           O(r, 4 * slice + c) = fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
         }
       }
+      // [end of change]
     }
     kv.release_V(j);
   }
 
-  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
-  const Head<T> out(p, x, q.bh);
-  store_O(O, p, out, q.i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  if (owner && q.i * Br + owned < p.Nq)
-    out.LSE[q.i * Br + owned] =
-        natural_log_sum(reg<stat_tag>(m_smem[owned]), reg<stat_tag>(l_smem[owned]));
-}
-
-template <class T, int row>
-__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    fa2_forward(const Problem p, const Tensors x) {
-  const QueryTile q = query_tile(p, tiles[row].tile.Br, blockIdx.x);
-  attend<T, row>(p, x, q.bh, q.i);
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
+  store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
+  if (owner) store_LSE(p, out, i * Br + owned, m_smem[owned], l_smem[owned]);
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
-    launch(fa2_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q, ceil_div(p.Nq, tiles[row].tile.Br));
+    launch(fa2_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
            stream, p, x);
   });
 }
 
-constexpr Variant variants[] = {{"", tiles, [](const Problem&) { return size_t{0}; }, forward}};
+constexpr Variant variants[] = {{"", tiles, no_workspace, forward}};
 
 }  // namespace
 

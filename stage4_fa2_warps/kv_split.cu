@@ -33,15 +33,17 @@ struct Layout {
 constexpr TileRow row(int d, Tile t) { return {TileMode::same, d, t, Layout(d, t).bytes}; }
 constexpr TileRow tiles[] = {row(64, {64, 128, 4, 1}), row(128, {32, 128, 4, 1})};
 
-/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+/// O and LSE of one q tile.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int bh, int i) {
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    kv_split_forward(const Problem p, const Tensors x) {
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_cols = Bc / warps;       // this warp's part of S: all rows, some columns
   constexpr int O_blocks = d / warps / 8;  // of O it writes all rows, some columns, at the end
   constexpr Layout at(d, tiles[row].tile);
   const int S_col0 = warp_id() * S_cols, lane = recomputed(lane_id());
+  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;  // the last q tile first
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
@@ -75,11 +77,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     const int first_row = recomputed(i) * Br;
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row, j * Bc + recomputed(S_col0));
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      partial_smem[recomputed(row_of(r) * 4 + lane % 4)] = largest;
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[recomputed(row_of(r) * 4 + lane % 4)] =
+        lane_max(S, r);
     kv.release_K(j);
     warp_barrier();  // this warp's partial maxima are written
 
@@ -95,13 +94,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     warp_barrier();  // this warp's m are written, its partial maxima read
 
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> m_row = finite(reg<stat_tag>(m_smem[row_of(r)]));
-      reg<stat_tag> sum = 0.f;
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        sum += S(r, c);
-      }
-      partial_smem[recomputed(row_of(r) * 4 + lane % 4)] = sum;
+      const reg<stat_tag> m_row = m_smem[row_of(r)];
+      partial_smem[recomputed(row_of(r) * 4 + lane % 4)] = exponentiate(S, r, scale, m_row);
     }
     const auto P = pack<T>(S);
     const SmemTile<T, d> V_smem = kv.wait_V(j);
@@ -145,10 +139,7 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     }
     return l;
   };
-  // bh and i again, rather than keeping them through the loop.
-  const int BH = p.batch * p.heads_q, block_id = recomputed(static_cast<int>(blockIdx.x));
-  const int first_row = (ceil_div(p.Nq, Br) - 1 - block_id / BH) * Br;
-  const Head<T> out(p, x, block_id % BH);
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
   constexpr int exchanged = warps * (warps - 1) * O_blocks * 32;  // float4 of 16 rows
   const auto partial_O = dyn_smem<float4_t>(at.KV, exchanged, Use::partial_o, "partial_O");
   const auto place = [&](int from, int to, int n) {  // where one warp's part for another begins
@@ -179,34 +170,25 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
       auto& e = sum.block[0][n];
       e[0] += v.x, e[1] += v.y, e[2] += v.z, e[3] += v.w;
     }
-    store_O(sum, p, out, first_row + 16 * block, warp_id() * O_blocks * 8, [](int) { return 1.f; });
+    store_O(sum, p, out, i * Br + 16 * block, warp_id() * O_blocks * 8, [](int) { return 1.f; });
   }
   const int owned = threadIdx.x;
-  if (owned < Br && first_row + owned < p.Nq) {
+  if (owned < Br && i * Br + owned < p.Nq) {
     reg<stat_tag> m = 0.f;
     const reg<stat_tag> l = total(owned, m);
-    out.LSE[first_row + owned] = natural_log_sum(m, l);
+    out.LSE[i * Br + owned] = natural_log_sum(m, l);
   }
-}
-
-template <class T, int row>
-__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    kv_split_forward(const Problem p, const Tensors x) {
-  const int BH = p.batch * p.heads_q, Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-  const int rank = blockIdx.x / BH;  // the heads are fastest, and the last (longest) q tile first
-  attend<T, row>(p, x, blockIdx.x % BH, Tr - 1 - rank);
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
-    launch(kv_split_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps),
-           tiles[row].smem_bytes, stream, p, x);
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q, ceil_div(p.Nq, tiles[row].tile.Br));
+    launch(kv_split_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+           stream, p, x);
   });
 }
 
-constexpr Variant variants[] = {{"", tiles, [](const Problem&) { return size_t{0}; }, forward}};
+constexpr Variant variants[] = {{"", tiles, no_workspace, forward}};
 
 }  // namespace
 

@@ -13,42 +13,55 @@ namespace {
 
 /// Byte offsets in shared memory.
 struct Layout {
+  // [change]
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
+      : Q(0),                  // [Br][d]
+        KV(Q + t.Br * d * 2),  // the buffers of K and V
+        bytes(KV + kv_bytes(d, t)) {}
+  // [end of change]
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
   return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
 }
 constexpr TileRow tiles[] = {
-    row(TileMode::same, 64, {64, 128, 4, 1}),   row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::same_b, 64, {128, 64, 4, 4}), row(TileMode::tuned, 64, {128, 64, 4, 4}, 1.5f),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),  row(TileMode::tuned, 128, {64, 128, 4, 1}),
+    row(TileMode::same, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::same_b, 64, {128, 64, 4, 4}),
+    row(TileMode::tuned, 64, {128, 64, 4, 4}, /*blocks per SM*/ 1.5f),
+    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
-/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+/// O and LSE of one q tile.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int bh, int i) {
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    fa2_forward(const Problem p, const Tensors x) {
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
+  // Under a causal mask the last q tile sees the most keys: it starts first.
+  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
   const float scale = log2_scale(p);
+  // [change]
   const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
 
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
   KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
 
-  reg<stat_tag> m[S_rows / 8], l[S_rows / 8];  // of this lane's rows, the same in a quad's 4 lanes
+  // Of this lane's rows. The four lanes of a quad have the same m and l.
+  reg<stat_tag> m[S_rows / 8], l[S_rows / 8];
   UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY, l[r] = 0.f;
+  // [end of change]
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
@@ -59,24 +72,16 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
+    // [change]
     kv.release_K(j);
 
     reg<stat_tag> f_O[S_rows / 8], f_P[S_rows / 8];
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      reg<stat_tag> largest = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
-      const reg<stat_tag> m_new = max(m[r], quad_max(largest) * scale);  // in log2 units
+      const reg<stat_tag> m_new = max(m[r], quad_max(lane_max(S, r)) * scale);  // in log2 units
       const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new));
       m[r] = m_new;
-
-      const reg<stat_tag> m_row = finite(m_new);
-      reg<stat_tag> sum = 0.f;
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        sum += S(r, c);
-      }
       const reg<stat_tag> l_old = alpha * l[r];
-      l[r] = l_old + quad_sum(sum);
+      l[r] = l_old + quad_sum(exponentiate(S, r, scale, m_new));
       f_P[r] = reciprocal_or_zero(l[r]);
       f_O[r] = l_old * f_P[r];
     }
@@ -93,32 +98,26 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
         }
       }
     }
+    // [end of change]
     kv.release_V(j);
   }
 
-  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
-  const Head<T> out(p, x, q.bh);
-  store_O(O, p, out, q.i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  store_LSE(p, out, q.i * Br + O_row0, m, l);
-}
-
-template <class T, int row>
-__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    fa2_forward(const Problem p, const Tensors x) {
-  const QueryTile q = query_tile(p, tiles[row].tile.Br, blockIdx.x);
-  attend<T, row>(p, x, q.bh, q.i);
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
+  store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
+  // [change]
+  store_LSE(p, out, i * Br + O_row0, m, l);
+  // [end of change]
 }
 
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
-    launch(fa2_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q, ceil_div(p.Nq, tiles[row].tile.Br));
+    launch(fa2_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
            stream, p, x);
   });
 }
 
-constexpr Variant variants[] = {{"", tiles, [](const Problem&) { return size_t{0}; }, forward}};
+constexpr Variant variants[] = {{"", tiles, no_workspace, forward}};
 
 }  // namespace
 

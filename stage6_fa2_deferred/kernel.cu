@@ -20,34 +20,44 @@ struct Layout {
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0), KV(Q + t.Br * d * 2), bytes(KV + kv_bytes(d, t)) {}
+      : Q(0),                  // [Br][d]
+        KV(Q + t.Br * d * 2),  // the buffers of K and V
+        bytes(KV + kv_bytes(d, t)) {}
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
   return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
 }
+// [change]
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
     row(TileMode::same_b, 64, {128, 64, 4, 4}),
-    row(TileMode::tuned, 64, {256, 128, 8, 4}, 0.9f),
-    row(TileMode::tuned, 64, {128, 64, 4, 4}, 1.5f),
+    row(TileMode::tuned, 64, {256, 128, 8, 4}, /*blocks per SM*/ 0.9f),
+    row(TileMode::tuned, 64, {128, 64, 4, 4}, /*blocks per SM*/ 1.5f),
     row(TileMode::tuned, 64, {64, 128, 4, 1}),
-    row(TileMode::tuned, 128, {256, 64, 8, 4}, 0.9f),
-    row(TileMode::tuned, 128, {128, 32, 4, 4}, 1.5f),
+    row(TileMode::tuned, 128, {256, 64, 8, 4}, /*blocks per SM*/ 0.9f),
+    row(TileMode::tuned, 128, {128, 32, 4, 4}, /*blocks per SM*/ 1.5f),
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
+// [end of change]
 
-/// O and LSE of the query rows [i Br, (i + 1) Br) of one head.
+/// O and LSE of one q tile.
 template <class T, int row>
-__device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float threshold, int bh,
-                                       int i) {
+__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
+    // [change]
+    fa2_forward(const Problem p, const Tensors x, float threshold) {
+  // A tile too large for the GPU that is compiled for never runs there.
+  if (tiles[row].smem_bytes > shared_limit) return;
+  // [end of change]
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
+  // Under a causal mask the last q tile sees the most keys: it starts first.
+  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
@@ -57,9 +67,10 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
   load_tile<Br, threads>(Q_smem, head.Q + int64_t{i} * Br * p.Q.row, p.Q.row, p.Nq - i * Br);
   KvPipeline<T, d, Bc, warps, tiles[row].tile.depth> kv(p, head, at.KV, tiles_of_K.count);
   kv.start();
-
+  // [change]
   // Of this lane's rows. The four lanes of a quad have the same m, each its own part of l.
   reg<stat_tag> m[S_rows / 8], l[S_rows / 8];
+  // [end of change]
   UNROLL for (int r = 0; r < S_rows / 8; ++r) m[r] = -INFINITY, l[r] = 0.f;
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
@@ -73,11 +84,11 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
 
     kv.release_K(j);
 
+    // [change]
     reg<stat_tag> largest[S_rows / 8];
     bool grew = false;
     UNROLL for (int r = 0; r < S.rows; ++r) {
-      largest[r] = S(r, 0);
-      UNROLL for (int c = 1; c < S.cols; ++c) largest[r] = max(largest[r], S(r, c));
+      largest[r] = lane_max(S, r);
       grew |= fma(largest[r], scale, -m[r]) > threshold;
     }
     if (warp_any(grew)) UNROLL for (int r = 0; r < S.rows; ++r) {
@@ -87,53 +98,39 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, float
         l[r] *= alpha;
         UNROLL for (int c = 0; c < O.cols; ++c) O(r, c) *= alpha;
       }
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      const reg<stat_tag> m_row = finite(m[r]);
-      UNROLL for (int c = 0; c < S.cols; ++c) {
-        S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
-        l[r] += S(r, c);
-      }
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) l[r] = exponentiate(S, r, scale, m[r], l[r]);
     const auto P = pack<T>(S);
-    multiply_PV(O, P, kv.wait_V(j), S_col0, 0);
+    const SmemTile<T, d> V_smem = kv.wait_V(j);
+
+    multiply_PV(O, P, V_smem, S_col0, 0);
+    // [end of change]
     kv.release_V(j);
   }
 
-  const QueryTile q = query_tile(p, Br, recomputed(blockIdx.x));  // not kept through the loop
-  const Head<T> out(p, x, q.bh);
+  const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
+  // [change]
   UNROLL for (int r = 0; r < S_rows / 8; ++r) l[r] = quad_sum(l[r]);
-  store_O(O, p, out, q.i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
-  store_LSE(p, out, q.i * Br + O_row0, m, l);
+  store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
+  // [end of change]
+  store_LSE(p, out, i * Br + O_row0, m, l);
 }
 
-template <class T, int row>
-__global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    fa2_forward(const Problem p, const Tensors x, float threshold) {
-  if constexpr (tiles[row].smem_bytes <= shared_limit) {  // else this GPU never runs it
-    const QueryTile q = query_tile(p, tiles[row].tile.Br, blockIdx.x);
-    attend<T, row>(p, x, threshold, q.bh, q.i);
-  }
-}
-
+// [change]
 void forward(const Problem& p, const Tensors& x, int row_index, Stream stream, float threshold) {
   dispatch<std::size(tiles)>(p, row_index, [&]<class T, int row>(T, constant<row>) {
-    const int64_t Tr = ceil_div(p.Nq, tiles[row].tile.Br);
-    const unsigned grid = grid_length(Tr * p.batch * p.heads_q);
-    launch(fa2_forward<T, row>, dim3(grid), dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
+    const dim3 grid = grid_of(int64_t{p.batch} * p.heads_q, ceil_div(p.Nq, tiles[row].tile.Br));
+    launch(fa2_forward<T, row>, grid, dim3(32 * tiles[row].tile.warps), tiles[row].smem_bytes,
            stream, p, x, threshold);
   });
 }
 
-void paper(const Problem& p, const Tensors& x, int row, Stream stream) {
-  forward(p, x, row, stream, -INFINITY);
-}
-void lazy(const Problem& p, const Tensors& x, int row, Stream stream) {
-  forward(p, x, row, stream, 8.f);
-}
-size_t no_workspace(const Problem&) { return 0; }
-
-constexpr Variant variants[] = {{"paper", tiles, no_workspace, paper},
-                                {"lazy", tiles, no_workspace, lazy}};
+constexpr Variant variants[] = {
+    {"paper", tiles, no_workspace,
+     [](const Problem& p, const Tensors& x, int r, Stream s) { forward(p, x, r, s, -INFINITY); }},
+    {"lazy", tiles, no_workspace,
+     [](const Problem& p, const Tensors& x, int r, Stream s) { forward(p, x, r, s, 8.f); }},
+};
+// [end of change]
 
 }  // namespace
 

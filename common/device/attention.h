@@ -27,18 +27,6 @@ __device__ __forceinline__ KeyTiles key_tiles(const Problem& p, int first, int B
   return {ceil_div(visible_keys(p, last), Bc), visible_keys(p, first) / Bc};
 }
 
-/// What a block works on: q tile i of the (batch, query head) bh.
-struct QueryTile {
-  int bh, i;
-};
-
-/// The work of block `block`, of B * H * ceil(Nq / Br). The heads are fastest, and the last q tile
-/// comes first: under a causal mask it sees the most keys, and heavy blocks should start first.
-__device__ __forceinline__ QueryTile query_tile(const Problem& p, int Br, int block) {
-  const int BH = p.batch * p.heads_q;
-  return {block % BH, ceil_div(p.Nq, Br) - 1 - block / BH};
-}
-
 /// One (batch, query head): where its rows begin.
 template <class T>
 struct Head {
@@ -87,6 +75,28 @@ __device__ __forceinline__ R natural_log_sum(R m, R l) {
   return (m + log2(l)) * 0.693147181f;
 }
 
+/// The largest of this lane's elements of row r of S.
+template <int M16, int N8>
+__device__ __forceinline__ reg<stat_tag> lane_max(Fragment<S_tag, M16, N8>& S, int r) {
+  reg<stat_tag> largest = S(r, 0);
+  UNROLL for (int c = 1; c < S.cols; ++c) largest = max(largest, S(r, c));
+  return largest;
+}
+
+/// P = exp2(scale S - m) in place of this lane's elements of row r of S, m in log2 units. Returns
+/// `sum` plus their sum.
+template <int M16, int N8>
+__device__ __forceinline__ reg<stat_tag> exponentiate(Fragment<S_tag, M16, N8>& S, int r,
+                                                      float scale, reg<stat_tag> m,
+                                                      reg<stat_tag> sum = 0.f) {
+  const reg<stat_tag> m_row = finite(m);
+  UNROLL for (int c = 0; c < S.cols; ++c) {
+    S(r, c) = fast_exp2(fma(S(r, c), scale, -m_row));
+    sum += S(r, c);
+  }
+  return sum;
+}
+
 /// The largest of, and the sum over, the four lanes of a quad, which together hold a row.
 template <class R>
 __device__ __forceinline__ R quad_max(R x) {
@@ -99,14 +109,19 @@ __device__ __forceinline__ R quad_sum(R x) {
   return x + shuffle_xor(x, 2);
 }
 
-/// Writes LSE of this lane's rows, which a quad holds four times, from their m and l.
+/// Writes LSE of query row i, if there is one, from its m and l.
+template <class T>
+__device__ __forceinline__ void store_LSE(const Problem& p, const Head<T>& head, int i,
+                                          reg<stat_tag> m, reg<stat_tag> l) {
+  if (i < p.Nq) head.LSE[i] = natural_log_sum(m, l);
+}
+
+/// The same for this lane's rows, which a quad holds four times.
 template <class T, class R, int rows>
 __device__ __forceinline__ void store_LSE(const Problem& p, const Head<T>& head, int first_row,
                                           const R (&m)[rows], const R (&l)[rows]) {
-  UNROLL for (int r = 0; r < rows; ++r) {
-    const int i = first_row + row_of(r);
-    if (lane_id() % 4 == 0 && i < p.Nq) head.LSE[i] = natural_log_sum(m[r], l[r]);
-  }
+  UNROLL for (int r = 0; r < rows; ++r) if (lane_id() % 4 == 0)
+      store_LSE(p, head, first_row + row_of(r), m[r], l[r]);
 }
 
 /// Writes the rows below Nq of a fragment whose row 0 is query row `first_row`, from column

@@ -29,12 +29,14 @@ void dispatch(const Problem& p, int row, F launch_one) {
 #endif
 }
 
-/// The grid's length; a GPU takes at most 2^31 - 1 blocks along x.
-inline unsigned grid_length(int64_t blocks) {
-  if (blocks > 0x7fffffff)
-    throw Error("batch x heads x query tiles is " + std::to_string(blocks) +
-                " blocks; a grid holds at most 2147483647");
-  return static_cast<unsigned>(blocks);
+/// A grid of x by y blocks; a GPU takes at most 2^31 - 1 along x, 65535 along y.
+inline dim3 grid_of(int64_t x, int64_t y = 1) {
+  if (x > 0x7fffffff)
+    throw Error("batch x heads is " + std::to_string(x) +
+                " blocks; a grid holds at most 2147483647 along x");
+  if (y > 0xffff)
+    throw Error("Nq is " + std::to_string(y) + " query tiles; a grid holds at most 65535 along y");
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
 }
 
 }  // namespace fa2::inline FA2_BACKEND

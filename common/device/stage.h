@@ -14,6 +14,9 @@ struct Variant {
   void (*forward)(const Problem& p, const Tensors& x, int tile_row, void* stream);
 };
 
+/// For stages that keep nothing in global memory.
+inline size_t no_workspace(const Problem&) { return 0; }
+
 struct Stage {
   const char* name;  // its folder, or folder/variant file
   int number;        // 1 to 6

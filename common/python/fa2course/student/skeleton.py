@@ -59,9 +59,10 @@ FRAMES = {
             "sub-goal 1: `owned` is this thread's row. Find m_new from m and the row's partial "
             "maxima (in log2 units: times scale), then alpha; keep m_new in m_smem.",
             keep="    }\n", within="reg<stat_tag> alpha"),
-        Cut("reg<stat_tag> sum = 0.f;", "partial_smem[partial(r)] = sum;",
-            "sub-goal 1: P = exp2(scale S - m_row) in place of S, and its sum over this lane's "
-            "columns.", within="every m is written"),
+        Cut("UNROLL for (int r = 0; r < S.rows; ++r) {", "const auto P = pack",
+            "sub-goal 1: per row, P = exp2(scale S - m) in place of S, with the m of the row in "
+            "m_smem; and, in partial_smem, its sum over this lane's columns (exponentiate).",
+            keep="    }\n", within="every m is written"),
         Cut("if (owner) {", "UNROLL for (int slice",
             "sub-goal 1: l_new from alpha, l and the row's partial sums; keep it in l_smem, and "
             "the factors f_O = alpha l / l_new and f_P = 1 / l_new in f_O_smem and f_P_smem.",
