@@ -47,7 +47,7 @@ constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0)
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 64, {64, 192, 4, 1}),
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 

@@ -4,8 +4,8 @@
 // GPU gets: 8 heads leave 124 of 132 SMs idle. The rows of Q do not depend on each other, so the
 // loop over q tiles becomes the grid: B * H * ceil(Nq / Br) blocks.
 //
-// Along x of the grid the heads, along y the q tiles (at most 65,535). x counts fastest: all heads
-// of one q tile start before the next q tile.
+// The heads lie along x of the grid, the q tiles along y. x counts fastest: all heads of one q tile
+// start before the next q tile does.
 //
 // Look at: blocks. Nothing else moves but one block barrier per q tile.
 #include "common/device/device.h"
@@ -35,7 +35,7 @@ constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0)
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
-    row(TileMode::tuned, 64, {64, 128, 4, 1}),
+    row(TileMode::tuned, 64, {64, 192, 4, 1}),
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = 0, S_col0 = warp_id() * S_cols, O_row0 = warp_id() * O_rows;
   // [change]
-  // Under a causal mask the last q tile sees the most keys: it starts first.
-  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
+  const int bh = blockIdx.x, i = query_tile();
+  if (i >= ceil_div(p.Nq, Br)) return;
   // [end of change]
 
   const Head<T> head(p, x, bh);

@@ -10,7 +10,7 @@ namespace {
 
 /// Counts the q tiles from the end: the one that stage 3 starts first starts last.
 __device__ __forceinline__ dim3 block_from_the_end() {
-  return dim3(blockIdx.x, recomputed(gridDim.y - 1 - blockIdx.y));
+  return dim3(blockIdx.x, recomputed(gridDim.y - 1 - blockIdx.y), blockIdx.z);
 }
 
 }  // namespace

@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
   // [end of change]
-  // Under a causal mask the last q tile sees the most keys: it starts first.
-  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;
+  const int bh = blockIdx.x, i = query_tile();
+  if (i >= ceil_div(p.Nq, Br)) return;
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);

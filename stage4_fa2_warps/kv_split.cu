@@ -43,7 +43,8 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   constexpr int O_blocks = d / warps / 8;  // of O it writes all rows, some columns, at the end
   constexpr Layout at(d, tiles[row].tile);
   const int S_col0 = warp_id() * S_cols, lane = recomputed(lane_id());
-  const int bh = blockIdx.x, i = gridDim.y - 1 - blockIdx.y;  // the last q tile first
+  const int bh = blockIdx.x, i = query_tile();
+  if (i >= ceil_div(p.Nq, Br)) return;
 
   const Head<T> head(p, x, bh);
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);

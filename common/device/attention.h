@@ -27,6 +27,12 @@ __device__ __forceinline__ KeyTiles key_tiles(const Problem& p, int first, int B
   return {ceil_div(visible_keys(p, last), Bc), visible_keys(p, first) / Bc};
 }
 
+/// The q tile of this block; one behind the last row where grid_of() has rounded up. The last tile
+/// comes first: under a causal mask it sees the most keys, and heavy blocks should start first.
+__device__ __forceinline__ int query_tile() {
+  return static_cast<int>((gridDim.z - blockIdx.z) * gridDim.y - 1 - blockIdx.y);
+}
+
 /// One (batch, query head): where its rows begin.
 template <class T>
 struct Head {

@@ -29,14 +29,15 @@ void dispatch(const Problem& p, int row, F launch_one) {
 #endif
 }
 
-/// A grid of x by y blocks; a GPU takes at most 2^31 - 1 along x, 65535 along y.
-inline dim3 grid_of(int64_t x, int64_t y = 1) {
-  if (x > 0x7fffffff)
-    throw Error("batch x heads is " + std::to_string(x) +
-                " blocks; a grid holds at most 2147483647 along x");
-  if (y > 0xffff)
-    throw Error("Nq is " + std::to_string(y) + " query tiles; a grid holds at most 65535 along y");
-  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+/// A grid of `heads` by `q_tiles` blocks. A GPU takes 2^31 - 1 blocks along x, 65535 along y: z goes
+/// on where y ends, with less than one block per z too many.
+inline dim3 grid_of(int64_t heads, int64_t q_tiles = 1) {
+  if (heads > 0x7fffffff)
+    throw Error("the grid has " + std::to_string(heads) +
+                " blocks along x; a GPU takes at most 2147483647");
+  const int64_t z = (q_tiles + 0xfffe) / 0xffff;
+  return dim3(static_cast<unsigned>(heads), static_cast<unsigned>((q_tiles + z - 1) / z),
+              static_cast<unsigned>(z));
 }
 
 }  // namespace fa2::inline FA2_BACKEND

@@ -394,7 +394,7 @@ def test_solution_asks(fork):
     refused = fa2(fork, "solution", "3")
     assert refused.returncode == 2 and "--yes" in refused.stderr
     shown = fa2(fork, "solution", "3", "--yes")
-    assert shown.returncode == 0 and re.search(r"^\+.*blockIdx\.y", shown.stdout, re.MULTILINE)
+    assert shown.returncode == 0 and re.search(r"^\+.*query_tile\(\)", shown.stdout, re.MULTILINE)
     assert "the solution was shown" in fa2(fork, "status").stdout
 
 
