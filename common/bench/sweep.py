@@ -96,7 +96,8 @@ def environment_lines(peak: float | None) -> list[str]:
         f"in turn; N < {timing.REPLAY_BELOW}: replayed from a CUDA graph. "
         "TFLOP/s = 4 B H N^2 d / time, halved when causal",
         f"# datasheet peak {f'{peak:g}' if peak else 'unknown'} TFLOP/s (fp16, fp32 accumulate) | "
-        f"cuBLAS GEMM 8192^3 in this process {measured_gemm():.0f} TFLOP/s",
+        f"in this process: cuBLAS GEMM 8192^3 {measured_gemm():.0f} TFLOP/s, mma.sync alone "
+        f"{library.load().mma_tflops():.0f} TFLOP/s",
     ]
 
 

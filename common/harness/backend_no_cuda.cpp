@@ -19,6 +19,7 @@ DeviceInfo cuda_info() { not_built(); }
 void cuda_launch(const Call&, void*) { not_built(); }
 void cuda_check_pointers(const Call&) { not_built(); }
 std::unique_ptr<Device> make_cuda_device() { not_built(); }
+double cuda_mma_tflops() { not_built(); }
 
 std::string cuda_driver_version() { return ""; }
 std::string cuda_toolkit_version() { return ""; }

@@ -125,6 +125,13 @@ fa2_status fa2_backend_status(int32_t backend) {
   });
 }
 
+fa2_status fa2_mma_tflops(double* tflops) {
+  return guarded([&] {
+    if (tflops == nullptr) invalid("tflops is null.");
+    *tflops = cuda_mma_tflops();
+  });
+}
+
 int32_t fa2_stage_count(int32_t backend) {
   int32_t count = 0;
   while (stage_at(backend, count) != nullptr) ++count;

@@ -115,4 +115,8 @@ void cuda_launch(const Call& call, void* stream);
 void cuda_check_pointers(const Call& call);  // refuses host memory
 std::unique_ptr<Device> make_cuda_device();
 
+/// What mma.sync (m16n8k16, fp16, fp32 accumulate, operands in registers) reaches on the current
+/// GPU, in TFLOP/s; measured in about 50 ms.
+double cuda_mma_tflops();
+
 }  // namespace fa2

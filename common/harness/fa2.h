@@ -138,6 +138,10 @@ FA2_API fa2_status fa2_tile_info(const fa2_problem* problem, const fa2_options* 
 /* FA2_OK if the backend can run here, else FA2_CANNOT_RUN_HERE or FA2_UNSUPPORTED. */
 FA2_API fa2_status fa2_backend_status(int32_t backend);
 
+/* Measures, in about 50 ms, what mma.sync alone (m16n8k16, fp16, fp32 accumulate, operands in
+ * registers) reaches on the current GPU, in TFLOP/s: the ceiling of every stage. */
+FA2_API fa2_status fa2_mma_tflops(double* tflops);
+
 /* The stages of a backend, in the order of the course. Names are valid for ever; NULL (or 0) for an
  * index out of range or a backend that is not built in. */
 FA2_API int32_t fa2_stage_count(int32_t backend);

@@ -47,6 +47,7 @@ Json to_json(const Environment& e) {
           {"sms", e.sms},
           {"compute_capability", e.compute_capability},
           {"peak_tflops", e.peak_tflops},
+          {"mma_tflops", e.mma_tflops},
           {"driver", e.driver},
           {"cuda", e.cuda},
           {"compiler", e.compiler},
@@ -62,6 +63,7 @@ Environment environment_from(const Json& j) {
   j.at("sms").get_to(e.sms);
   j.at("compute_capability").get_to(e.compute_capability);
   j.at("peak_tflops").get_to(e.peak_tflops);
+  e.mma_tflops = j.value("mma_tflops", 0.0);  // files of before it was measured
   j.at("driver").get_to(e.driver);
   j.at("cuda").get_to(e.cuda);
   j.at("compiler").get_to(e.compiler);

@@ -102,6 +102,7 @@ Environment environment_of_run(const Device& device, const Options& o) {
   e.date = today();
   if (gpu) {
     e.peak_tflops = datasheet_tflops(e.gpu);
+    e.mma_tflops = cuda_mma_tflops();
     if (const std::string loaded = loaded_driver(); !loaded.empty()) e.driver = loaded;
   } else {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

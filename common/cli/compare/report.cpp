@@ -51,6 +51,13 @@ void note_times(const Group& group, std::vector<std::string>& notes) {
     notes.push_back("share of peak: of the datasheet's " + cli::number(peak) +
                     " TFLOP/s (dense, 16 bits, fp32 accumulate).");
   }
+  if (const double ceiling = front.environment.mma_tflops; ceiling > 0) {
+    double best = 0;
+    for (const Record* r : group) best = std::max(best, r->tflops().value_or(0));
+    notes.push_back("mma.sync alone reaches " + cli::number(ceiling) +
+                    " TFLOP/s here; the fastest row has " + cli::percent(best / ceiling) +
+                    " of it.");
+  }
   notes.push_back("no gain: the difference lies within the spread of the two.");
 }
 

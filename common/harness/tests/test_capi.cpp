@@ -174,6 +174,15 @@ TEST_CASE("C: stages, tiles, GPUs and counters can be listed", "[harness]") {
   CHECK(std::string(fa2_counter_name(0)) == "blocks");
   CHECK(std::strlen(fa2_counter_meaning(0)) > 0);
   CHECK(fa2_backend_status(FA2_BACKEND_SIM) == FA2_OK);
+  double tflops = 0;
+  CHECK(fa2_mma_tflops(nullptr) == FA2_INVALID_ARGUMENT);
+  if (fa2_backend_status(FA2_BACKEND_CUDA) == FA2_OK) {
+    CHECK(fa2_mma_tflops(&tflops) == FA2_OK);
+    CHECK(tflops > 20);  // a GPU of sm_80 or later has more, and none of them has so much
+    CHECK(tflops < 5000);
+  } else {
+    CHECK(fa2_mma_tflops(&tflops) == FA2_CANNOT_RUN_HERE);
+  }
 
   Caller c("q=5");
   fa2_tile tile;

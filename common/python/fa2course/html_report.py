@@ -242,7 +242,8 @@ def by_machine(records: list[dict]) -> dict[str, list[dict]]:
 
 
 ENVIRONMENT = {"gpu": "GPU", "sms": "SMs", "compute_capability": "compute capability",
-               "peak_tflops": "datasheet peak, TFLOP/s", "driver": "driver", "cuda": "CUDA",
+               "peak_tflops": "datasheet peak, TFLOP/s",
+               "mma_tflops": "mma.sync alone, TFLOP/s", "driver": "driver", "cuda": "CUDA",
                "cpu": "CPU", "threads": "threads", "compiler": "compiler", "commit": "commit",
                "date": "date"}
 

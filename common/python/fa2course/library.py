@@ -143,6 +143,12 @@ class Library:
         """Raises CannotRunHere or Unsupported, with the reason, where the backend cannot run."""
         self.check(self.c.fa2_backend_status(backend))
 
+    def mma_tflops(self) -> float:
+        """What mma.sync alone reaches on the current GPU, in TFLOP/s."""
+        tflops = ctypes.c_double()
+        self.check(self.c.fa2_mma_tflops(ctypes.byref(tflops)))
+        return tflops.value
+
     def workspace_bytes(self, problem: Problem, options: Options) -> int:
         size = c_size_t()
         self.check(self.c.fa2_workspace_bytes(problem, options, size))

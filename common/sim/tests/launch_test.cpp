@@ -1,4 +1,5 @@
 // Launches that a GPU would refuse, sessions, GPU models.
+#include "common/device/device.h"
 #include "common/sim/tests/support.h"
 
 namespace fa2::tests {
@@ -35,6 +36,21 @@ TEST_CASE("launch: blocks and grids that no GPU takes, and the largest that they
   CHECK(!run({}, nothing, {1, 1024, 0}));
   CHECK(!run({}, nothing, {dim3(1, 2, 2), dim3(2, 2, 64), 0}));
   CHECK(!run({}, nothing, {1, 1, 0}));
+}
+
+TEST_CASE("launch: a grid of more q tiles than an axis takes has a block for each") {
+  constexpr int q_tiles = 65537;
+  const dim3 grid = grid_of(1, q_tiles);
+  REQUIRE(grid.y <= 65535);
+  std::vector<float> blocks(size_t{grid.y} * grid.z), none(1);
+  Session session;
+  session.expose("blocks", blocks.data(), blocks.size() * sizeof(float), true);
+  const Kernel count = +[](In, Out out) { out[query_tile()] += 1.f; };
+  launch(count, grid, 1, 0, nullptr, none.data(), blocks.data());
+  CHECK(std::all_of(blocks.begin(), blocks.end(), [](float n) { return n == 1.f; }));
+  CHECK(blocks.size() >= q_tiles);
+  CHECK(blocks.size() < q_tiles + grid.z);
+  CHECK_THROWS_AS(grid_of(int64_t{1} << 31), Error);
 }
 
 TEST_CASE("launch: without a session") {

@@ -1,0 +1,62 @@
+// What mma.sync alone reaches on this GPU: the ceiling of every stage. (On Hopper the datasheet's peak
+// needs wgmma, which FlashAttention-2 does not use.)
+#include <algorithm>
+
+#include "common/device/backend_cuda.h"
+#include "common/harness/backend_cuda.h"
+#include "common/harness/device.h"
+
+namespace fa2 {
+namespace {
+
+constexpr int warps = 8, products = 8, steps = 8192, runs = 5;
+
+/// Products of operands that stay in registers, `products` of them independent of each other, so that
+/// none waits for a result. The operands are not constant: multiplying zeros would draw less power.
+__global__ void __launch_bounds__(32 * warps) multiply_only(float* never_written) {
+  const auto operand = [](unsigned i) {  // two fp16 numbers of size 0.5 to 1, of any sign
+    unsigned bits = (i + 1) * 2654435761u * (threadIdx.x + 1);
+    bits ^= bits >> 15;
+    return (bits & 0x83ff83ffu) | 0x38003800u;
+  };
+  const uint32_t A[4] = {operand(0), operand(1), operand(2), operand(3)};
+  uint32_t B[products][2];
+  float D[products][4];
+  UNROLL for (int p = 0; p < products; ++p) {
+    B[p][0] = operand(4 + p);
+    B[p][1] = operand(40 + p);
+    UNROLL for (int e = 0; e < 4; ++e) D[p][e] = 0.f;
+  }
+  for (int step = 0; step < steps; ++step)
+    UNROLL for (int p = 0; p < products; ++p)
+        on_gpu::mma_m16n8k16<half>(D[p], A, B[p][0], B[p][1], D[p]);
+  float sum = 0.f;
+  UNROLL for (int p = 0; p < products; ++p) UNROLL for (int e = 0; e < 4; ++e) sum += D[p][e];
+  if (sum == 12345.678f) *never_written = sum;  // so that the products are not optimized away
+}
+
+}  // namespace
+
+double cuda_mma_tflops() {
+  const unsigned blocks = 2 * static_cast<unsigned>(cuda_info().limits.sms);
+  cuda::check_usable();
+  cudaEvent_t start = nullptr, stop = nullptr;
+  cuda::check(cudaEventCreate(&start), "creating an event");
+  cuda::check(cudaEventCreate(&stop), "creating an event");
+  float ms[runs];
+  for (int run = -1; run < runs; ++run) {  // the first warms up
+    cuda::check(cudaEventRecord(start), "recording an event");
+    multiply_only<<<blocks, 32 * warps>>>(nullptr);
+    cuda::check(cudaGetLastError(), "measuring mma.sync");
+    cuda::check(cudaEventRecord(stop), "recording an event");
+    cuda::check(cudaEventSynchronize(stop), "measuring mma.sync");
+    if (run >= 0) cuda::check(cudaEventElapsedTime(&ms[run], start, stop), "reading the time");
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(stop);
+  std::nth_element(ms, ms + runs / 2, ms + runs);
+  constexpr double flops_per_product = 2.0 * 16 * 8 * 16;
+  return flops_per_product * products * steps * warps * blocks / (ms[runs / 2] * 1e-3) / 1e12;
+}
+
+}  // namespace fa2
