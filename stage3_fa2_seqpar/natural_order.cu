@@ -8,19 +8,19 @@
 namespace fa2::inline FA2_BACKEND {
 namespace {
 
-/// Counts the q tiles from the end: the one that stage 3 starts first starts last.
-__device__ __forceinline__ dim3 block_from_the_end() {
-  return dim3(blockIdx.x, recomputed(gridDim.y - 1 - blockIdx.y), blockIdx.z);
+/// In place of query_tile(): the first q tile comes first.
+__device__ __forceinline__ int first_query_tile_first() {
+  return static_cast<int>(blockIdx.z * gridDim.y + blockIdx.y);
 }
 
 }  // namespace
 }  // namespace fa2::inline FA2_BACKEND
 
-// The kernel of the stage, with its blocks numbered that way and under a name of its own.
-#undef blockIdx
-#define blockIdx block_from_the_end()
+// The kernel of the stage with that order, and under a name of its own.
+#define query_tile first_query_tile_first
 #define stage3_fa2_seqpar stage3_in_natural_order
 #include "stage3_fa2_seqpar/kernel.cu"
+#undef query_tile
 #undef stage3_fa2_seqpar
 
 namespace fa2::inline FA2_BACKEND {

@@ -1,6 +1,11 @@
 // Stage 3: the same work as stage 2, in one block per query tile.
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <vector>
 
+#include "common/harness/run.h"
+#include "common/sim/observer.h"
 #include "common/testing/attention_counts.h"
 #include "common/testing/catch.h"
 #include "common/testing/catch_contract.h"
@@ -42,4 +47,34 @@ TEST_CASE("stage 3's natural_order moves no counter", "[stage3]") {
                        heavy_first = count_case(stage, text).n;
     CHECK(std::memcmp(&n, &heavy_first, sizeof n) == 0);
   }
+}
+
+namespace {
+/// How many products each block makes, in the order in which the blocks start.
+struct Products : sim::Observer {
+  std::map<uint64_t, uint64_t> of_block;
+  bool wants_steps() const override { return true; }
+  void step(const sim::WarpStep& step) override { of_block[step.block] += step.done.mma; }
+};
+
+std::vector<uint64_t> products(const char* name) {
+  Products found;
+  DeviceOptions options;
+  options.os_threads = 1;
+  options.observer = &found;
+  const Stage& stage_or_variant = find_stage(Backend::sim, name);
+  run_checked(*make_device(options), stage_or_variant, find_variant(stage_or_variant, ""),
+              TileMode::same, Workload(parse_spec("causal q=512 k=512")));
+  std::vector<uint64_t> all;
+  for (const auto& [block, mma] : found.of_block) all.push_back(mma);
+  return all;
+}
+}  // namespace
+
+TEST_CASE("stage 3 starts with the heaviest block, natural_order with the lightest", "[stage3]") {
+  const std::vector<uint64_t> heavy_first = products(stage), light_first = products(natural_order);
+  CHECK(heavy_first.size() == 8);
+  CHECK(heavy_first.front() == 4 * heavy_first.back());
+  CHECK(std::is_sorted(heavy_first.rbegin(), heavy_first.rend()));
+  CHECK(light_first == std::vector(heavy_first.rbegin(), heavy_first.rend()));
 }
