@@ -55,7 +55,7 @@ class Evidence:
     @functools.cached_property
     def gemm(self) -> float:
         """TFLOP/s of cuBLAS in the sweep's process."""
-        return float(re.search(r"in this process (\d+) TFLOP/s", "\n".join(self.about)).group(1))
+        return float(re.search(r"cuBLAS GEMM 8192\^3 (\d+) TFLOP/s", "\n".join(self.about)).group(1))
 
     @functools.cached_property
     def profiles(self) -> dict[str, tuple[ncu_table.Shape, ncu_table.Report]]:
@@ -627,8 +627,7 @@ this one by common/bench/claims.py, which writes this file; a test computes them
 Files cited without a folder are the official code's, under {CODE}.
 
 Measured: {measured}. fp16, forward, B2 H16 unless said
-otherwise. Profiles: fa2_ncu_4096_d128*.json, of commit 9b061a0, when stage 6's tile at d = 128
-was 64 x 128 (today 256 x 64, one block per SM). Layer: attention_layer_h200.json, as old.
+otherwise. Profiles: fa2_ncu_4096_d128*.json; layer: attention_layer_h200.json; both of that commit.
 """
 
 

@@ -9,7 +9,7 @@
 namespace fa2 {
 namespace {
 
-constexpr int warps = 8, products = 8, steps = 8192, runs = 5;
+constexpr int warps = 8, products = 8, steps = 65536, runs = 5;
 
 /// Products of operands that stay in registers, `products` of them independent of each other, so that
 /// none waits for a result. The operands are not constant: multiplying zeros would draw less power.
