@@ -21,8 +21,8 @@ struct Environment {
   int sms = 0;                     // its multiprocessors
   std::string compute_capability;  // "9.0"
   double peak_tflops = 0;          // of its datasheet: dense 16-bit, fp32 accumulate
-  double mma_tflops = 0;           // what mma.sync alone reached in this process; 0 on the simulator
-  std::string driver, cuda;        // versions; empty on the simulator
+  double mma_tflops = 0;     // what mma.sync alone reached in this process; 0 on the simulator
+  std::string driver, cuda;  // versions; empty on the simulator
   std::string compiler, commit, date;
 
   bool operator==(const Environment&) const = default;
