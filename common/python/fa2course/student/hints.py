@@ -22,7 +22,7 @@ def of(stage: int) -> Hints:
         raise UserError(f"{path.relative_to(paths.ROOT)} is not there "
                         f"(git checkout {path.parent.name} brings it back)") from None
     parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
-    found = {title.strip(): body.strip()
+    found = {title.strip(): body.strip("\n")
              for title, body in zip(parts[1::2], parts[2::2], strict=True)}
     if list(found) != SECTIONS or not all(found.values()):
         raise UserError(f"{path.relative_to(paths.ROOT)} must have the sections "

@@ -94,7 +94,8 @@ class Session:
             more = f"  (./fa2 hint {self.stage} helps)" if left else ""
             return f"{result['passed']} of {result['of']} steps passed{more}"
         last = self.stage == len(stages.names())
-        following = "" if last else f" Next: ./fa2 start {self.stage + 1}"
+        following = (" Next: the extra in the task, \"lazy\", then lecture 8" if last
+                     else f" Next: ./fa2 start {self.stage + 1}")
         return f"solved: all {result['of']} steps passed.{following}"
 
     def watch(self) -> int:
