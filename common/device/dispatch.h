@@ -35,7 +35,7 @@ inline dim3 grid_of(int64_t heads, int64_t q_tiles = 1) {
   if (heads > 0x7fffffff)
     throw Error("the grid has " + std::to_string(heads) +
                 " blocks along x; a GPU takes at most 2147483647");
-  const int64_t z = (q_tiles + 0xfffe) / 0xffff;
+  const int64_t z = q_tiles / 0xffff + 1;
   return dim3(static_cast<unsigned>(heads), static_cast<unsigned>((q_tiles + z - 1) / z),
               static_cast<unsigned>(z));
 }

@@ -54,8 +54,8 @@ MISTAKES = {
     "race": (4, lambda: substituted(solution(4), r"\n *warp_barrier\(\);  // this warp's f_O.*",
                                     "")),
     "wrong warp": (5, lambda: replaced(
-        solution(5), "l[r] = l_old + quad_sum(sum);",
-        "l[r] = l_old + quad_sum(sum) * (warp_id() == 2 ? 2.f : 1.f);")),
+        solution(5), "quad_sum(exponentiate(S, r, scale, m_new));",
+        "quad_sum(exponentiate(S, r, scale, m_new)) * (warp_id() == 2 ? 2.f : 1.f);")),
     "causal": (5, lambda: substituted(solution(5), r"if \(j >= .*first_mask\)\s*mask",
                                       "if (!p.causal) mask")),
     "exits": (3, lambda: replaced(solution(3), "void forward(const Problem& p,",

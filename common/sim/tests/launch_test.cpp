@@ -51,6 +51,10 @@ TEST_CASE("launch: a grid of more q tiles than an axis takes has a block for eac
   CHECK(blocks.size() >= q_tiles);
   CHECK(blocks.size() < q_tiles + grid.z);
   CHECK_THROWS_AS(grid_of(int64_t{1} << 31), Error);
+  for (const int64_t tiles : {1, 65534, 65535, 65536, 131071, 16777216})  // the last: 2^30 queries
+    CHECK((grid_of(1, tiles).y <= 65535 &&
+           int64_t{grid_of(1, tiles).y} * grid_of(1, tiles).z >= tiles));
+  CHECK(grid_of(1, 0).y == 0);  // an empty grid, which a launch refuses
 }
 
 TEST_CASE("launch: without a session") {
