@@ -236,6 +236,8 @@ def run(options: argparse.Namespace) -> int:
         if options.like:  # a comparison is made anew
             partial.unlink(missing_ok=True)
         if partial.exists():
+            # A full disk may have cut the last row short.
+            os.truncate(partial, partial.read_bytes().rfind(b"\n") + 1)
             done = {row.key: row for row in sweep_file.read(partial)[1] if not failed(row)}
             print(f"fa2 sweep: goes on after {len(done)} rows in {partial}", file=sys.stderr)
     lines = [*environment_lines(peak), sweep_file.header()]
@@ -267,6 +269,10 @@ def main(words: list[str]) -> int:
         return run(arguments(words))
     except (ValueError, library.CannotRunHere, library.Unsupported) as error:
         print(f"fa2 sweep: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"fa2 sweep: {error.filename or 'the output'} cannot be written: {error.strerror}; "
+              "the same command goes on from here", file=sys.stderr)  # fmt: skip
         return 2
     except KeyboardInterrupt:
         print("fa2 sweep: interrupted; with --out the same command goes on from "

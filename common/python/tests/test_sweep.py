@@ -3,6 +3,7 @@
 import csv
 import importlib
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -206,6 +207,33 @@ sweep.environment_lines = lambda peak: ["# fa2 sweep: NVIDIA H200"]
 sweep.library.load = lambda: types.SimpleNamespace(require=lambda backend: None)
 sys.exit(sweep.main(["--out", out]))
 """
+
+
+def test_a_row_that_a_full_disk_cut_short_is_measured_again(tmp_path):
+    command = [sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path]
+    assert subprocess.run([*command, "0"], capture_output=True).returncode == 0
+    whole, part = tmp_path / "fa2_sweep.txt", tmp_path / "fa2_sweep.txt.part"
+    text = whole.read_text()
+    part.write_text(text[:-20])
+    whole.unlink()
+    done = subprocess.run([*command, "1"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = sweep_file.read(whole)[1]
+    assert len(rows) == len({row.key for row in rows})
+    assert [row.note for row in rows].count("1") == 1
+
+
+def test_a_file_that_cannot_grow_is_a_sentence_and_no_row_is_lost(tmp_path):
+    """As on a full disk."""
+    command = [sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path]
+    limit = (2000, 2000)
+    done = subprocess.run([*command, "0"], capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "cannot be written: File too large" in done.stderr
+    assert subprocess.run([*command, "1"], capture_output=True).returncode == 0
+    rows = sweep_file.read(tmp_path / "fa2_sweep.txt")[1]
+    assert len(rows) == len({row.key for row in rows}) and {row.note for row in rows} == {"0", "1"}
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
