@@ -23,7 +23,7 @@ LIMITS = [f"launch__occupancy_limit_{what}" for what in ("blocks", "registers", 
 PIPES = [f"sm__inst_executed_pipe_{pipe}.avg.pct_of_peak_sustained_active"
          for pipe in ("alu", "fma", "fp16", "lsu", "xu", "uniform")]  # fmt: skip
 METRICS = [HMMA, TENSOR_ACTIVE, INSTRUCTIONS, TIME, DRAM_READ, DRAM_WRITE, DRAM_SHARE,
-           f"{WAVEFRONTS}.sum", f"{WAVEFRONTS}_op_ld.sum", f"{WAVEFRONTS}_op_st.sum",
+           f"{WAVEFRONTS}_op_ld.sum", f"{WAVEFRONTS}_op_st.sum",
            f"{CONFLICTS}_op_ld.sum", f"{CONFLICTS}_op_st.sum", f"{CONFLICTS}_op_ldgsts.sum",
            OPCODES, *PIPES, *LIMITS]  # fmt: skip
 
@@ -93,6 +93,11 @@ class Report:
     def conflicts(self) -> float:
         return sum(self.values[f"{CONFLICTS}_op_{op}.sum"] for op in ("ld", "st"))
 
+    @property
+    def wavefronts(self) -> float:
+        """Of loads and stores. (The metric without an operation has one per shuffle as well.)"""
+        return sum(self.values[f"{WAVEFRONTS}_op_{op}.sum"] for op in ("ld", "st"))
+
 
 def read(path: Path) -> Report:
     """The first kernel of a report."""
@@ -159,7 +164,7 @@ def table(
          verdict(v[DRAM_SHARE] < 50, "not bound by memory", "memory matters")],
         ["blocks per SM", str(blocks), limits(report),
          verdict(blocks in (1, 2), "1 or 2, as said", "not 1 or 2")],
-        ["shared wavefronts", human(v[f"{WAVEFRONTS}.sum"]), simulated(
+        ["shared wavefronts (loads and stores)", human(report.wavefronts), simulated(
             counters, *(f"shared_wavefronts_{p}" for p in ("tiles", "statistics", "partial_o"))),
          ""],
         ["bank conflicts (loads and stores)", human(report.conflicts), simulated(
