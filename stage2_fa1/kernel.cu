@@ -30,14 +30,15 @@ struct Layout {
   int Q, KV, partial, m, l, f_O, f_P, partial_O, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),                                 // [Br][d]
-        KV(Q + t.Br * d * 2),                 // the buffers of K and V
-        partial(KV + kv_bytes(d, t)),         // [Br][4 per warp]: a max or sum of each lane
-        m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
-        l(m + t.Br * 4),                      // [Br]: the row sums
-        f_O(l + t.Br * 4),                    // [Br]: factors of the old O
-        f_P(f_O + t.Br * 4),                  // [Br]: factors of P V
-        partial_O(f_P + t.Br * 4),            // [warps][warps - 1] slices of Br / warps x 16
+      : Q(0),  // [Br][d]
+        KV(Q + t.Br * d * 2),
+        partial(KV + kv_bytes(d, t)),  // [Br][4 per warp]: a max or sum of each lane
+        m(partial + t.Br * 4 * t.warps * 4),
+        l(m + t.Br * 4),      // [Br], as m: the row sums and maxima
+        f_O(l + t.Br * 4),    // [Br]: factors of the old O
+        f_P(f_O + t.Br * 4),  // [Br]: factors of P V
+        // [warps][warps - 1] slices of Br / warps x 16
+        partial_O(f_P + t.Br * 4),
         bytes(partial_O + (t.warps - 1) * t.Br * 16 * 4) {}
 };
 

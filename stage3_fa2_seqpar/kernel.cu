@@ -4,9 +4,6 @@
 // GPU gets: 8 heads leave 124 of 132 SMs idle. The rows of Q do not depend on each other, so the
 // loop over q tiles becomes the grid: B * H * ceil(Nq / Br) blocks.
 //
-// The heads lie along x of the grid, the q tiles along y. x counts fastest: all heads of one q tile
-// start before the next q tile does.
-//
 // Look at: blocks. Nothing else moves but one block barrier per q tile.
 #include "common/device/device.h"
 
@@ -18,14 +15,15 @@ struct Layout {
   int Q, KV, partial, m, l, f_O, f_P, partial_O, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),                                 // [Br][d]
-        KV(Q + t.Br * d * 2),                 // the buffers of K and V
-        partial(KV + kv_bytes(d, t)),         // [Br][4 per warp]: a max or sum of each lane
-        m(partial + t.Br * 4 * t.warps * 4),  // [Br]: the row maxima
-        l(m + t.Br * 4),                      // [Br]: the row sums
-        f_O(l + t.Br * 4),                    // [Br]: factors of the old O
-        f_P(f_O + t.Br * 4),                  // [Br]: factors of P V
-        partial_O(f_P + t.Br * 4),            // [warps][warps - 1] slices of Br / warps x 16
+      : Q(0),  // [Br][d]
+        KV(Q + t.Br * d * 2),
+        partial(KV + kv_bytes(d, t)),  // [Br][4 per warp]: a max or sum of each lane
+        m(partial + t.Br * 4 * t.warps * 4),
+        l(m + t.Br * 4),      // [Br], as m: the row sums and maxima
+        f_O(l + t.Br * 4),    // [Br]: factors of the old O
+        f_P(f_O + t.Br * 4),  // [Br]: factors of P V
+        // [warps][warps - 1] slices of Br / warps x 16
+        partial_O(f_P + t.Br * 4),
         bytes(partial_O + (t.warps - 1) * t.Br * 16 * 4) {}
 };
 
@@ -77,14 +75,12 @@ __device__ __forceinline__ void add_partials(Fragment<O_tag, own_M16, 2>& own,
 template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x) {
-  // [end of change]
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
   constexpr int S_rows = Br, S_cols = Bc / warps;  // this warp's part of S: all rows, some columns
   constexpr int O_rows = Br / warps;               // the rows of O that this warp keeps
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = 0, S_col0 = warp_id() * S_cols, O_row0 = warp_id() * O_rows;
-  // [change]
   const int bh = blockIdx.x, i = query_tile();
   if (i >= ceil_div(p.Nq, Br)) return;
   // [end of change]

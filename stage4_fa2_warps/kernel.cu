@@ -5,7 +5,6 @@
 // rows and all columns: its P V is the whole sum of its rows, and the exchange is gone.
 //
 // The statistics still go through shared memory, but inside the warp: __syncwarp orders them.
-// (Some lectures tell this change the other way around; the paper and kernel_traits.h are clear.)
 //
 // Look at: partial_o bytes (0 now), block barriers (only those of the K and V copies are left).
 #include "common/device/device.h"
@@ -19,21 +18,19 @@ struct Layout {
   int Q, KV, partial, m, l, f_O, f_P, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),                          // [Br][d]
-        KV(Q + t.Br * d * 2),          // the buffers of K and V
+      : Q(0),  // [Br][d]
+        KV(Q + t.Br * d * 2),
         partial(KV + kv_bytes(d, t)),  // [Br][4]: one max or sum per lane of a row
-        m(partial + t.Br * 4 * 4),     // [Br]: the row maxima
-        l(m + t.Br * 4),               // [Br]: the row sums
-        f_O(l + t.Br * 4),             // [Br]: factors of the old O
-        f_P(f_O + t.Br * 4),           // [Br]: factors of P V
+        m(partial + t.Br * 4 * 4),
+        l(m + t.Br * 4),      // [Br], as m: the row sums and maxima
+        f_O(l + t.Br * 4),    // [Br]: factors of the old O
+        f_P(f_O + t.Br * 4),  // [Br]: factors of P V
         bytes(f_P + t.Br * 4) {}
-  // [end of change]
 };
 
 constexpr TileRow row(TileMode mode, int d, Tile t, float min_blocks_per_sm = 0) {
   return {mode, d, t, Layout(d, t).bytes, min_blocks_per_sm};
 }
-// [change]
 constexpr TileRow tiles[] = {
     row(TileMode::same, 64, {64, 128, 4, 1}),
     row(TileMode::same, 128, {64, 128, 4, 1}),
@@ -55,7 +52,6 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   constexpr int O_rows = Br / warps;               // the same rows of O
   constexpr Layout at(d, tiles[row].tile);
   const int S_row0 = warp_id() * S_rows, S_col0 = 0, O_row0 = warp_id() * O_rows;
-  // [end of change]
   const int bh = blockIdx.x, i = query_tile();
   if (i >= ceil_div(p.Nq, Br)) return;
 
@@ -63,7 +59,6 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   const KeyTiles tiles_of_K = key_tiles(p, i * Br, Br, Bc);
   const float scale = log2_scale(p);
   const auto Q_smem = smem_tile<T, d>(at.Q, Br, "Q_smem");
-  // [change]
   const auto partial_smem = dyn_smem<float>(at.partial, Br * 4, Use::statistics, "partial");
   const auto m_smem = dyn_smem<float>(at.m, Br, Use::statistics, "m");
   const auto l_smem = dyn_smem<float>(at.l, Br, Use::statistics, "l");
@@ -123,20 +118,18 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     }
     warp_barrier();  // this warp's f_O and f_P are written
 
-    // [end of change]
     UNROLL for (int slice = 0; slice < d / 16; ++slice) {
       Fragment<O_tag, S_rows / 16, 2> PV;
       PV.fill(0.f);
       multiply_PV(PV, P, V_smem, S_col0, slice);
-      // [change]
       UNROLL for (int r = 0; r < O.rows; ++r) {
         const reg<stat_tag> f_O = f_O_smem[O_row0 + row_of(r)], f_P = f_P_smem[O_row0 + row_of(r)];
         UNROLL for (int c = 0; c < 4; ++c) {
           O(r, 4 * slice + c) = fma(f_P, PV(r, c), f_O * O(r, 4 * slice + c));
         }
       }
-      // [end of change]
     }
+    // [end of change]
     kv.release_V(j);
   }
 

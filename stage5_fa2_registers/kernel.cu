@@ -17,8 +17,8 @@ struct Layout {
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),                  // [Br][d]
-        KV(Q + t.Br * d * 2),  // the buffers of K and V
+      : Q(0),  // [Br][d]
+        KV(Q + t.Br * d * 2),
         bytes(KV + kv_bytes(d, t)) {}
   // [end of change]
 };
@@ -98,13 +98,11 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
         }
       }
     }
-    // [end of change]
     kv.release_V(j);
   }
 
   const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
   store_O(O, p, out, i * Br + O_row0, 0, [](int) { return 1.f; });  // normalized already
-  // [change]
   store_LSE(p, out, i * Br + O_row0, m, l);
   // [end of change]
 }

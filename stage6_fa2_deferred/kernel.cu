@@ -20,8 +20,8 @@ struct Layout {
   int Q, KV, bytes;
 
   __host__ __device__ constexpr Layout(int d, Tile t)
-      : Q(0),                  // [Br][d]
-        KV(Q + t.Br * d * 2),  // the buffers of K and V
+      : Q(0),  // [Br][d]
+        KV(Q + t.Br * d * 2),
         bytes(KV + kv_bytes(d, t)) {}
 };
 
@@ -40,12 +40,10 @@ constexpr TileRow tiles[] = {
     row(TileMode::tuned, 128, {128, 32, 4, 4}, /*blocks per SM*/ 1.5f),
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
-// [end of change]
 
 /// O and LSE of one q tile.
 template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
-    // [change]
     fa2_forward(const Problem p, const Tensors x, float threshold) {
   // A tile too large for the GPU that is compiled for never runs there.
   if (tiles[row].smem_bytes > shared_limit) return;
@@ -103,12 +101,10 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     const SmemTile<T, d> V_smem = kv.wait_V(j);
 
     multiply_PV(O, P, V_smem, S_col0, 0);
-    // [end of change]
     kv.release_V(j);
   }
 
   const Head<T> out(p, x, bh);  // rather than keeping head's pointers through the loop
-  // [change]
   UNROLL for (int r = 0; r < S_rows / 8; ++r) l[r] = quad_sum(l[r]);
   store_O(O, p, out, i * Br + O_row0, 0, [&](int r) { return reciprocal_or_zero(l[r]); });
   // [end of change]
