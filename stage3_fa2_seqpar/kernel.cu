@@ -19,7 +19,7 @@ struct Layout {
         KV(Q + t.Br * d * 2),
         partial(KV + kv_bytes(d, t)),  // [Br][4 per warp]: a max or sum of each lane
         m(partial + t.Br * 4 * t.warps * 4),
-        l(m + t.Br * 4),      // [Br], as m: the row sums and maxima
+        l(m + t.Br * 4),      // [Br]: the row sums; m: the row maxima
         f_O(l + t.Br * 4),    // [Br]: factors of the old O
         f_P(f_O + t.Br * 4),  // [Br]: factors of P V
         // [warps][warps - 1] slices of Br / warps x 16

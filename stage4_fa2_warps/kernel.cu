@@ -22,7 +22,7 @@ struct Layout {
         KV(Q + t.Br * d * 2),
         partial(KV + kv_bytes(d, t)),  // [Br][4]: one max or sum per lane of a row
         m(partial + t.Br * 4 * 4),
-        l(m + t.Br * 4),      // [Br], as m: the row sums and maxima
+        l(m + t.Br * 4),      // [Br]: the row sums; m: the row maxima
         f_O(l + t.Br * 4),    // [Br]: factors of the old O
         f_P(f_O + t.Br * 4),  // [Br]: factors of P V
         bytes(f_P + t.Br * 4) {}

@@ -17,10 +17,7 @@ namespace {
 const sim::GpuModel& find_model(const std::string& key) {
   if (key.empty()) return sim::gpu_models().front();
   if (const sim::GpuModel* model = sim::find_gpu(key)) return *model;
-  std::string known;
-  for (const sim::GpuModel& model : sim::gpu_models())
-    known += (known.empty() ? "" : ", ") + std::string(model.key);
-  invalid("gpu is \"" + key + "\"; the simulator knows " + known + ".");
+  invalid("gpu is \"" + key + "\"; the simulator knows " + sim::gpu_keys() + ".");
 }
 
 sim::Config config_for(const DeviceOptions& options, const Problem& p) {

@@ -1,5 +1,5 @@
-// What mma.sync alone reaches on this GPU: the ceiling of every stage. (On Hopper the datasheet's peak
-// needs wgmma, which FlashAttention-2 does not use.)
+// What mma.sync alone reaches on this GPU: the ceiling of every stage. (On Hopper the datasheet's
+// peak needs wgmma, which FlashAttention-2 does not use.)
 #include <algorithm>
 
 #include "common/device/backend_cuda.h"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int warps = 8, products = 8, steps = 65536, runs = 5;
 
-/// Products of operands that stay in registers, `products` of them independent of each other, so that
-/// none waits for a result. The operands are not constant: multiplying zeros would draw less power.
+/// Products of operands that stay in registers, `products` of them independent of each other, so
+/// that none waits for a result. The operands are not constant: multiplying zeros would draw less power.
 __global__ void __launch_bounds__(32 * warps) multiply_only(float* never_written) {
   const auto operand = [](unsigned i) {  // two fp16 numbers of size 0.5 to 1, of any sign
     unsigned bits = (i + 1) * 2654435761u * (threadIdx.x + 1);
@@ -40,20 +40,16 @@ __global__ void __launch_bounds__(32 * warps) multiply_only(float* never_written
 double cuda_mma_tflops() {
   const unsigned blocks = 2 * static_cast<unsigned>(cuda_info().limits.sms);
   cuda::check_usable();
-  cudaEvent_t start = nullptr, stop = nullptr;
-  cuda::check(cudaEventCreate(&start), "creating an event");
-  cuda::check(cudaEventCreate(&stop), "creating an event");
-  float ms[runs];
+  cuda::Event start, stop;
+  double ms[runs];
   for (int run = -1; run < runs; ++run) {  // the first warms up
-    cuda::check(cudaEventRecord(start), "recording an event");
+    start.record(nullptr);
     multiply_only<<<blocks, 32 * warps>>>(nullptr);
     cuda::check(cudaGetLastError(), "measuring mma.sync");
-    cuda::check(cudaEventRecord(stop), "recording an event");
-    cuda::check(cudaEventSynchronize(stop), "measuring mma.sync");
-    if (run >= 0) cuda::check(cudaEventElapsedTime(&ms[run], start, stop), "reading the time");
+    stop.record(nullptr);
+    cuda::check(cudaDeviceSynchronize(), "measuring mma.sync");
+    if (run >= 0) ms[run] = stop.milliseconds_since(start);
   }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
   std::nth_element(ms, ms + runs / 2, ms + runs);
   constexpr double flops_per_product = 2.0 * 16 * 8 * 16;
   return flops_per_product * products * steps * warps * blocks / (ms[runs / 2] * 1e-3) / 1e12;

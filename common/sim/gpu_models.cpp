@@ -25,4 +25,10 @@ const GpuModel* find_gpu(std::string_view key) {
   return nullptr;
 }
 
+std::string gpu_keys() {
+  std::string keys;
+  for (const GpuModel& model : models) keys += (keys.empty() ? "" : ", ") + std::string(model.key);
+  return keys;
+}
+
 }  // namespace fa2::sim

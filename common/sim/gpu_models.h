@@ -1,6 +1,7 @@
 #pragma once
 // The GPUs whose limits the simulator can hold a kernel against.
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace fa2::sim {
@@ -19,5 +20,8 @@ std::span<const GpuModel> gpu_models();
 
 /// The model with this key, or null.
 const GpuModel* find_gpu(std::string_view key);
+
+/// "h200, a100, ...", for messages.
+std::string gpu_keys();
 
 }  // namespace fa2::sim

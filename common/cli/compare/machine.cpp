@@ -79,10 +79,7 @@ Machine choose_machine(const Options& o) {
 const sim::GpuModel& model_of(const std::string& key) {
   if (key.empty()) return sim::gpu_models().front();
   if (const sim::GpuModel* model = sim::find_gpu(key)) return *model;
-  std::string known;
-  for (const sim::GpuModel& model : sim::gpu_models())
-    known += (known.empty() ? "" : ", ") + std::string(model.key);
-  throw Error("--gpu is \"" + key + "\"; the simulator knows " + known + ".");
+  throw Error("--gpu is \"" + key + "\"; the simulator knows " + sim::gpu_keys() + ".");
 }
 
 const char* backend_name(const Device& device) { return name_of(device.info().backend); }

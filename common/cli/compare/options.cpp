@@ -95,8 +95,7 @@ void add_options(CLI::App& app, Raw& raw, Options& o) {
   list("--stages", raw.stages, "Stages by number, e.g. 2,5 (default: all)");
   list("--tiles", raw.tile_modes,
        "same (default): one tile for all stages; same_b: the second common tile, stages 4-6 at "
-       "head dim 64; tuned: "
-       "each stage's best");
+       "head dim 64; tuned: each stage's best");
   app.add_flag("--variants", o.variants, "Also the variants beside the stages");
   list("--mine", raw.mine,
        "Also own kernels, compiled: 4=FILE.so (./fa2 compare --mine makes them)");
