@@ -4,7 +4,8 @@
 // is a partial sum that crosses the warps through shared memory. Here each warp owns Br / warps
 // rows and all columns: its P V is the whole sum of its rows, and the exchange is gone.
 //
-// The statistics still go through shared memory, but inside the warp: __syncwarp orders them.
+// The statistics still go through shared memory, but inside the warp: __syncwarp orders them. No
+// other warp waits for them, so K is released before them.
 //
 // Look at: partial_o bytes (0 now), block barriers (only those of the K and V copies are left).
 #include "common/device/device.h"
@@ -79,6 +80,9 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
+    // [change]
+    kv.release_K(j);
+    // [end of change]
     const int first_row = recomputed(i) * Br;  // i Br would cost a register through the loop
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row + S_row0, j * Bc + S_col0);
@@ -86,7 +90,6 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     // [change]
     const auto partial = [&](int r) { return (S_row0 + row_of(r)) * 4 + lane_id() % 4; };
     UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
-    kv.release_K(j);
     warp_barrier();  // this warp's partial maxima are written
 
     reg<stat_tag> alpha = 0.f;

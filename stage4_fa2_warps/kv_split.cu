@@ -75,12 +75,12 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, Br / 16, S_cols / 8> S;
     multiply_QK(S, Q_smem, 0, kv.wait_K(j), S_col0);
+    kv.release_K(j);
     const int first_row = recomputed(i) * Br;
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row, j * Bc + recomputed(S_col0));
     UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[recomputed(row_of(r) * 4 + lane % 4)] =
         lane_max(S, r);
-    kv.release_K(j);
     warp_barrier();  // this warp's partial maxima are written
 
     reg<stat_tag> alpha[Br / 32];

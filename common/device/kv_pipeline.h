@@ -33,7 +33,7 @@ class KvPipeline {
       if (threadIdx.x == 0)
         for (int slot = 0; slot < depth; ++slot) {
           mbarrier_init(full(slot), threads);
-          mbarrier_init(empty(slot), warps);
+          mbarrier_init(empty(slot), threads);
         }
       block_barrier();  // nobody may use an mbarrier before it is initialized
     }
@@ -83,12 +83,9 @@ class KvPipeline {
     return V_tile(j);
   }
 
-  /// This warp is done with V_j. (At depth 1 the barrier in wait_K(j + 1) says so.)
+  /// This lane is done with both tiles. (At depth 1 the barrier in wait_K(j + 1) says so.)
   __device__ __forceinline__ void release_V(int j) {
-    if constexpr (ring) {
-      warp_barrier();  // all lanes have read both tiles
-      if (lane_id() == 0) mbarrier_arrive(empty(j % depth));
-    }
+    if constexpr (ring) mbarrier_arrive(empty(j % depth));
   }
 
  private:

@@ -11,6 +11,12 @@ namespace {
 constexpr size_t guard_bytes = 2 * HostTensor::guard;
 constexpr size_t LSE_guard = guard_bytes / sizeof(float);
 constexpr size_t workspace_guard = 256;
+static_assert(guard_bytes % 32 == 16 && workspace_guard % 256 == 0);
+
+/// What brings the element behind the guard to its place.
+constexpr size_t lead(Placement placement) {
+  return placement == Placement::aligned ? 256 - guard_bytes % 256 : 0;
+}
 constexpr unsigned char workspace_pattern = 0xab;
 
 /// Copies a tensor with its gaps and guards; of a sparse one only guards and rows.
@@ -60,15 +66,18 @@ std::string damage_around(const HostTensor& O) {
 
 }  // namespace
 
-Buffers::Buffers(Device& device, const Workload& workload, size_t workspace_bytes)
+Buffers::Buffers(Device& device, const Workload& workload, size_t workspace_bytes,
+                 Placement placement)
     : device_(device),
       workload_(workload),
       workspace_bytes_(workspace_bytes),
-      Q_(device, workload.inputs().Q.raw_bytes()),
-      K_(device, workload.inputs().K.raw_bytes()),
-      V_(device, workload.inputs().V.raw_bytes()),
-      O_(device, 2 * extent(shape_q(workload.problem()), workload.problem().O) + 2 * guard_bytes),
-      LSE_(device, sizeof(float) * output_rows(workload.problem()) + 2 * guard_bytes),
+      Q_(device, workload.inputs().Q.raw_bytes(), lead(placement)),
+      K_(device, workload.inputs().K.raw_bytes(), lead(placement)),
+      V_(device, workload.inputs().V.raw_bytes(), lead(placement)),
+      O_(device, 2 * extent(shape_q(workload.problem()), workload.problem().O) + 2 * guard_bytes,
+         lead(placement)),
+      LSE_(device, sizeof(float) * output_rows(workload.problem()) + 2 * guard_bytes,
+           lead(placement)),
       workspace_(device, workspace_bytes + 2 * workspace_guard) {
   upload(device, Q_, workload.inputs().Q);
   upload(device, K_, workload.inputs().K);

@@ -17,10 +17,17 @@ struct Outputs {
   std::string damage;      // where something was written out of bounds; "" if nowhere
 };
 
+/// Where a tensor's first element lies.
+enum class Placement {
+  least_aligned,  // 16 bytes after a multiple of 32: no better than the contract asks for
+  aligned         // at a multiple of 256, as from an allocator: no row straddles two cache lines
+};
+
 class Buffers {
  public:
   /// Allocates and uploads the inputs. Throws Failure.
-  Buffers(Device& device, const Workload& workload, size_t workspace_bytes);
+  Buffers(Device& device, const Workload& workload, size_t workspace_bytes,
+          Placement placement = Placement::least_aligned);
 
   Tensors tensors() const;
 

@@ -84,23 +84,23 @@ class Device {
 /// Throws Failure if there is no such machine here, saying why.
 std::unique_ptr<Device> make_device(const DeviceOptions& options);
 
-/// Memory of a device, released at the end.
+/// Memory of a device, released at the end. It begins `lead` bytes after a multiple of 256.
 class DeviceMemory {
  public:
-  DeviceMemory(Device& device, size_t bytes)
-      : device_(&device), address_(device.allocate(bytes)), bytes_(bytes) {}
+  DeviceMemory(Device& device, size_t bytes, size_t lead = 0)
+      : device_(&device), address_(device.allocate(lead + bytes)), bytes_(bytes), lead_(lead) {}
   ~DeviceMemory() { device_->release(address_); }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   /// The address `offset` bytes from the start.
-  char* at(size_t offset) const { return static_cast<char*>(address_) + offset; }
+  char* at(size_t offset) const { return static_cast<char*>(address_) + lead_ + offset; }
   size_t bytes() const { return bytes_; }
 
  private:
   Device* device_;
   void* address_;
-  size_t bytes_;
+  size_t bytes_, lead_;
 };
 
 // ---- The two backends, as make_device and the C interface use them

@@ -63,7 +63,8 @@ Timing run_timed(Device& device, const Stage& stage, const Variant& variant, Til
   std::vector<std::unique_ptr<Buffers>> buffers;
   std::vector<Call> calls;
   for (int i = 0; i < sets; ++i) {
-    buffers.push_back(std::make_unique<Buffers>(device, workload, plan.workspace_bytes));
+    buffers.push_back(
+        std::make_unique<Buffers>(device, workload, plan.workspace_bytes, Placement::aligned));
     calls.push_back(plan);
     calls.back().tensors = buffers.back()->tensors();
   }

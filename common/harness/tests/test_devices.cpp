@@ -120,6 +120,21 @@ TEST_CASE("a kernel that faults is reported, and so is what comes after", "[.][g
   CHECK_THROWS_WITH(make_device(on_cuda), StartsWith(later));
 }
 
+TEST_CASE("checks use the least alignment, timings that of an allocator", "[harness]") {
+  const auto device = make_device({});
+  const Workload workload(parse_spec("q=8 k=8"));
+  const auto place_of = [&](const Buffers& buffers) {
+    const Tensors x = buffers.tensors();
+    std::vector<uintptr_t> rests;
+    for (const void* pointer : {x.Q, x.K, x.V, static_cast<const void*>(x.O)})
+      rests.push_back(reinterpret_cast<uintptr_t>(pointer) % 256);
+    return rests;
+  };
+  for (const uintptr_t rest : place_of(Buffers(*device, workload, 0))) CHECK(rest % 32 == 16);
+  for (const uintptr_t rest : place_of(Buffers(*device, workload, 0, Placement::aligned)))
+    CHECK(rest == 0);
+}
+
 TEST_CASE("the environment says where a number comes from", "[harness]") {
   const auto device = make_device({});
   const Environment here = environment_of(*device);
