@@ -32,11 +32,20 @@ def combined(same: list[dict]) -> dict:
     record = min(timed, key=lambda r: abs(r["time_ms"] - median)).copy()
     scale = record["time_ms"] / median
     for rate in ("tflops", "requested_gbps"):
-        if record[rate]:
+        if record.get(rate):
             record[rate] *= scale
     record.update(time_ms=median, spread=max(between, *(r["spread"] for r in timed)),
                   processes=len(timed))  # fmt: skip
     return record
+
+
+def combine_peers(files: list[dict]) -> list[dict]:
+    """What `compare --peers` has added to the files."""
+    rows: dict[tuple, list[dict]] = {}
+    for peer in (peer for results in files for peer in results.get("peers", [])):
+        key = (peer["backend"], *peer["shape"].values(), peer["dtype"], peer["tile_mode"])
+        rows.setdefault(key, []).append(peer)
+    return [combined(same) for same in rows.values()]
 
 
 def combine(files: list[dict], command: str) -> dict:
@@ -50,7 +59,10 @@ def combine(files: list[dict], command: str) -> dict:
     wrong = [r["stage"] for same in rows.values() for r in same if not r["ok"] and r["time_ms"]]
     if wrong:
         raise UserError(f"{wrong[0]} was wrong in one of the files", 1)
-    return files[0] | {"command": command, "records": [combined(same) for same in rows.values()]}
+    joined = files[0] | {"command": command, "records": [combined(same) for same in rows.values()]}
+    if peers := combine_peers(files):
+        joined["peers"] = peers
+    return joined
 
 
 def main() -> int:

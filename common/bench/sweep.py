@@ -25,8 +25,12 @@ from sweep_file import Row  # noqa: E402
 
 from fa2course import library  # noqa: E402
 from fa2course.launcher.commands.compare import commit  # noqa: E402
+from fa2course.launcher.paths import write_whole  # noqa: E402
 
 SEQLENS = [512, 1024, 2048, 4096, 8192, 16384]
+# (batch, heads, N): one long sequence, many short ones, few heads, more heads than any cache holds.
+OTHER_SHAPES = [(1, 8, 16384), (8, 16, 2048), (1, 32, 2048), (16, 32, 2048)]
+BF16_SEQLEN = 4096
 # Batch x heads for the second figure: from 1 block per SM and far fewer to many.
 FAMILIES = [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16), (2, 16), (4, 16), (8, 16), (16, 16), (16, 32)]
 TOLERANCE = {"fp16": 4e-3, "bf16": 3e-2}  # of unit-variance data; a wrong kernel is far beyond
@@ -183,8 +187,9 @@ def plan(options: argparse.Namespace) -> list[tuple[Row, list[str]]]:
             raise ValueError(f"there is no backend '{name}'; known are "
                              f"{', '.join([*backends.PEERS, *stages])}")  # fmt: skip
 
-    def shape(N, d, causal, batch=options.batch_size, heads=options.nheads, tiles=options.tiles):
-        return Row(N, d, causal, batch, heads, options.dtype, tiles, "", *[None] * 5, "")
+    def shape(N, d, causal, batch=options.batch_size, heads=options.nheads, tiles=options.tiles,
+              dtype=options.dtype):  # fmt: skip
+        return Row(N, d, causal, batch, heads, dtype, tiles, "", *[None] * 5, "")
 
     one_shape = options.seqlen or options.headdim
     todo = []
@@ -193,10 +198,27 @@ def plan(options: argparse.Namespace) -> list[tuple[Row, list[str]]]:
         headdims = [options.headdim] if options.headdim else [64, 128]
         masks = [options.causal] if one_shape or options.causal else [False, True]
         todo = [(shape(N, d, c), names) for c in masks for d in headdims for N in seqlens]
-    if options.parents or not (one_shape or options.causal or options.backends):
+    whole = not (options.parents or one_shape or options.causal or options.backends)
+    if whole:
+        todo += [(shape(N, d, c, b, h), names) for b, h, N in OTHER_SHAPES for d in (64, 128)
+                 for c in (False, True)]  # fmt: skip
+        todo += [(shape(BF16_SEQLEN, d, False, dtype="bf16"), names) for d in (64, 128)]
+    if options.parents or whole:
         todo += [(shape(2048, d, False, b, h, "same"), stages) for d in (64, 128)
                  for b, h in FAMILIES]  # fmt: skip
     return todo
+
+
+def add_peers(file: Path, rows: list[Row]) -> None:
+    """Puts what was measured in turn with the peers into the comparison's own file."""
+    results = json.loads(file.read_text())
+    results["peers"] = [
+        {"backend": row.backend, "shape": {"B": row.batch, "H": row.heads, "N": row.seqlen,
+         "d": row.headdim, "causal": row.causal}, "dtype": row.dtype, "tile_mode": row.tiles,
+         "time_ms": row.ms, "spread": row.spread, "tflops": row.tflops, "note": row.note}
+        for row in rows
+    ]  # fmt: skip
+    write_whole(file, json.dumps(results, indent=1) + "\n")
 
 
 def plan_like(file: Path) -> list[tuple[Row, list[str]]]:
@@ -260,6 +282,8 @@ def run(options: argparse.Namespace) -> int:
     if file:
         file.close()
         partial.replace(out)
+        if options.like:
+            add_peers(options.like, sweep_file.read(out)[1])
         show(f"Written: {out}")
     return 1 if wrong else 0
 

@@ -2,6 +2,7 @@
 
 import csv
 import importlib
+import json
 import re
 import resource
 import signal
@@ -193,7 +194,7 @@ cuda = types.SimpleNamespace(is_available=lambda: True, get_device_name=lambda: 
 fake("torch", cuda=cuda, manual_seed=lambda seed: None, float16=None, bfloat16=None, Tensor=list)
 fake("timing")
 fake("backends", PEERS=["sdpa_math"], stage_names=lambda: ["stage1", "stage2"])
-bench, out, run = sys.argv[1:]
+bench, out, run, *more = sys.argv[1:]
 sys.path.insert(0, bench)
 import sweep
 
@@ -205,8 +206,42 @@ def measure(shape, names, peak):
 sweep.measure = measure
 sweep.environment_lines = lambda peak: ["# fa2 sweep: NVIDIA H200"]
 sweep.library.load = lambda: types.SimpleNamespace(require=lambda backend: None)
-sys.exit(sweep.main(["--out", out]))
+sys.exit(sweep.main(["--out", out, *more]))
 """
+
+
+def test_the_whole_sweep_has_the_other_shapes_and_bf16(tmp_path):
+    command = [sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path, "0"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    rows = sweep_file.read(tmp_path / "fa2_sweep.txt")[1]
+    seen = {(r.batch, r.heads, r.seqlen, r.dtype) for r in rows if r.backend == "sdpa_math"}
+    others = {(1, 8, 16384), (8, 16, 2048), (1, 32, 2048), (16, 32, 2048)}
+    assert {shape[:3] for shape in seen} - {(2, 16, 2**n) for n in range(9, 15)} == others
+    assert [shape for shape in seen if shape[3] == "bf16"] == [(2, 16, 4096, "bf16")]
+
+
+def test_peers_are_added_to_the_comparison(tmp_path):
+    """And combine_runs keeps them."""
+    shape = {"B": 1, "Hq": 8, "Hkv": 8, "Nq": 512, "Nk": 512, "d": 64, "causal": False}
+    record = {"stage": "stage2_fa1", "number": 2, "variant": "", "shape": shape, "dtype": "fp16",
+              "tile_mode": "tuned", "backend": "cuda", "time_ms": 1.0, "spread": 0.1, "ok": True,
+              "tflops": 1.0, "requested_gbps": 1.0,
+              "environment": {"gpu": "NVIDIA H200"}}  # fmt: skip
+    results = {"format": "fa2-compare", "version": 1, "command": "x", "records": [record]}
+    file = tmp_path / "compare.json"
+    file.write_text(json.dumps(results))
+    command = [sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path, "0", "--like", file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    joined = tmp_path / "joined.json"
+    done = subprocess.run([sys.executable, BENCH / "combine_runs.py", file, file, "--out", joined],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for path, processes in ((file, None), (joined, 2)):
+        peers = json.loads(path.read_text())["peers"]
+        assert [(p["backend"], p["time_ms"], p["tile_mode"]) for p in peers] == [
+            ("sdpa_math", 1.0, "-"), ("stage2", 1.0, "tuned")]  # fmt: skip
+        assert [peer.get("processes") for peer in peers] == [processes] * 2
 
 
 def test_a_row_that_a_full_disk_cut_short_is_measured_again(tmp_path):
@@ -244,7 +279,7 @@ def test_an_interrupted_sweep_goes_on_and_leaves_whole_rows(tmp_path, number, st
         child = subprocess.Popen([sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path, str(run)],
                                  text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)  # fmt: skip
-        shown = [child.stdout.readline() for _ in range(2 + 13)]  # head and some rows
+        shown = [child.stdout.readline() for _ in range(2 + 20)]  # head and some rows
         child.send_signal(number)
         errors = child.communicate(timeout=60)[1]
         assert f"goes on after {len(kept)} rows" in errors or not run
@@ -260,5 +295,5 @@ def test_an_interrupted_sweep_goes_on_and_leaves_whole_rows(tmp_path, number, st
     assert run > 2
     assert [file.name for file in tmp_path.iterdir()] == [out.name]
     lines = re.findall(r"^ *\d+ .*", out.read_text(), re.MULTILINE)
-    shapes, families = 6 * 2 * 2, 2 * 10
+    shapes, families = 6 * 2 * 2 + 4 * 2 * 2 + 2, 2 * 10
     assert len(sweep_file.read(out)[1]) == len(lines) == shapes * 3 + families * 2

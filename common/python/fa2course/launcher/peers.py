@@ -8,8 +8,8 @@ from .errors import UserError
 
 
 def run(preset: str, out: Path, quiet: bool) -> int:
-    """Times the peers on the shapes of out/compare.json, and writes out/peers.txt. Without a GPU or
-    PyTorch it says why and leaves the comparison as it is."""
+    """Times the peers on the shapes of out/compare.json, adds them to it, and writes out/peers.txt.
+    Without a GPU or PyTorch it says why and leaves the comparison as it is."""
     if preset != "cuda":
         say("no peers: PyTorch's backends and Triton's kernel are timed on a GPU, and this "
             "comparison ran on the simulator; an H200's times are in "

@@ -19,8 +19,9 @@ Times sdpa_math, sdpa_flash (the official FA2), sdpa_efficient, sdpa_cudnn, flas
 where installed), triton_fa1, triton_fa2 and stages 1 to 6 in one process, in turn, and checks each
 result. Needs a GPU and PyTorch; FA2_PYTHON names the Python that has it.
 
-Without flags: the whole sweep (N 512 to 16384, d 64 and 128, causal and full, B2 H16), then each
-stage against its parent over batch x heads. It writes fa2_sweep.txt, .csv and .png, and goes on
+Without flags: the whole sweep (N 512 to 16384, d 64 and 128, causal and full, B2 H16), then B1 H8
+N16384, B8 H16, B1 H32 and B16 H32 N2048, two shapes in bf16, and each stage against its parent
+over batch x heads. It writes fa2_sweep.txt, .csv and .png, and goes on
 where it was interrupted. With flags: that shape, printed, so that this loop works:
 
   for seqlen in 512 1024 2048 4096 8192 16384; do
