@@ -1,9 +1,9 @@
 """Counters to time. The model, in full:
 
 - A block needs so many cycles of each pipe of its SM: tensor cores (mma), shared memory
-  (wavefronts), fp32 units, exp unit. What a warp loads from shared memory it multiplies next, and
-  what it has multiplied goes through fp32: these three work in sequence. The exp unit works beside
-  them, and so does fp32 beside the exchange of partial O, whose sums it adds up as they come.
+  (wavefronts), fp32 units, exp unit. The longest counts whole. A warp uses them one after the
+  other, but other warps fill the gaps: half of what the others take is hidden under the longest.
+  Under the exchange of partial O fp32 is hidden whole: it adds up the sums as they come.
 - A block barrier costs `barrier` cycles of waiting, and each q tile `fill` cycles: copies that
   arrive before the first product can start, and stores that end after the last one. While one block
   waits, another block on the same SM can work.
@@ -22,7 +22,9 @@ from dataclasses import dataclass, field
 from .counts import Kernel, Launch, Shape
 from .gpus import FIGURES, SHARED_BYTES_PER_CLOCK, Figures, tensor_flops_per_clock
 
-START_FILLS = 2  # of a launch; notes/prediction.md says how this was chosen
+# notes/prediction.md says how these were chosen.
+START_FILLS = 2  # of a launch
+HIDDEN = 0.5     # of the time of every pipe but the longest
 PURPOSES = ("tiles", "statistics", "partial_o")
 
 
@@ -223,8 +225,8 @@ def blocks_of(launch: Launch, kernel: Kernel, shape: Shape, work: Work, constant
     total, tile, heads = launch.counters["blocks"], kernel.tile, shape.B * shape.Hq
     q_tiles = math.ceil(shape.Nq / tile.Br)
     exchange = work.shared.get("partial_o", 0)
-    chain = work.tensor + work.shared_all - exchange + max(exchange, work.fp32)
-    busy = max(chain, work.exp)
+    pipes = [work.tensor, work.shared_all, work.exp, max(0, work.fp32 - exchange)]
+    busy = max(pipes) + (1 - HIDDEN) * (sum(pipes) - max(pipes))
     waiting = constants.barrier * work.barriers
     if total != heads * q_tiles or not shape.causal:
         # A block that does anything with tiles meets a barrier; one may walk over several q tiles.
