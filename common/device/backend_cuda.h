@@ -255,6 +255,9 @@ __device__ __forceinline__ void store2(gptr<T> to, uint32_t bits) {
 
 // ---- Launch ------------------------------------------------------------------------------------
 
+/// How many blocks a grid takes along y.
+constexpr unsigned max_grid_y() { return 65535; }
+
 using Stream = void*;  // a cudaStream_t
 
 /// Starts kernel<<<grid, block, shared_bytes, stream>>>(args...); throws fa2::Error on a refusal.

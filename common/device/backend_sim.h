@@ -242,6 +242,9 @@ void store2(gptr<T> to, uint32_t bits, Site site = Site::here()) {
 
 // ---- Launch -------------------------------------------------------------------------------------
 
+/// How many blocks a grid takes along y.
+inline unsigned max_grid_y() { return sim::max_grid_y(); }
+
 using Stream = void*;  // ignored: a launch returns when its kernel has ended
 
 /// The stream argument of launch(), which also learns the line of the call.

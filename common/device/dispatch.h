@@ -30,12 +30,13 @@ void dispatch(const Problem& p, int row, F launch_one) {
 }
 
 /// A grid of `heads` by `q_tiles` blocks. A GPU takes 2^31 - 1 blocks along x, 65535 along y: z goes
-/// on where y ends, with less than one block per z too many.
+/// on where y ends, with less than one block per z too many. (The simulator's y can be made to end
+/// earlier, so that a small problem tells whether a kernel knows of z.)
 inline dim3 grid_of(int64_t heads, int64_t q_tiles = 1) {
   if (heads > 0x7fffffff)
     throw Error("the grid has " + std::to_string(heads) +
                 " blocks along x; a GPU takes at most 2147483647");
-  const int64_t z = q_tiles / 0xffff + 1;
+  const int64_t z = q_tiles / max_grid_y() + 1;
   return dim3(static_cast<unsigned>(heads), static_cast<unsigned>((q_tiles + z - 1) / z),
               static_cast<unsigned>(z));
 }

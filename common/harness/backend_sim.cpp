@@ -27,6 +27,7 @@ sim::Config config_for(const DeviceOptions& options, const Problem& p) {
   config.order = static_cast<sim::Order>(options.order);
   config.seed = options.seed;
   config.observer = options.observer;
+  config.max_grid_y = options.max_grid_y;
   // A block may own all rows of a head; the margin is wide, since the limit only ends endless
   // loops.
   const uint64_t pairs = (static_cast<uint64_t>(p.Nq) + 64) * (static_cast<uint64_t>(p.Nk) + 128);

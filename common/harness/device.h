@@ -26,6 +26,7 @@ struct DeviceOptions {
   int order = 0;       // FA2_ORDER_*
   uint64_t seed = 0;
   sim::Observer* observer = nullptr;  // of launches, see common/sim/observer.h
+  unsigned max_grid_y = 65535;        // less: where y ends, on a small problem
 };
 
 struct DeviceInfo {

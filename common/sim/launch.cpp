@@ -88,7 +88,8 @@ class GridRun {
 namespace {
 
 // What a GPU would refuse.
-void check_limits(const Launch& launch, uint64_t shared_bytes, const GpuModel& gpu) {
+void check_limits(const Launch& launch, uint64_t shared_bytes, const Config& config) {
+  const GpuModel& gpu = *config.gpu;
   const auto refuse = [&](std::string summary, std::string fix) {
     Report report{.rule = rule::launch, .summary = std::move(summary), .fix = std::move(fix)};
     report.kernel = symbol_name(launch.kernel);
@@ -108,11 +109,16 @@ void check_limits(const Launch& launch, uint64_t shared_bytes, const GpuModel& g
            "use fewer warps per block");
   if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0)
     refuse("an empty grid", "do not launch when there is nothing to do");
+  const std::string grid = "the grid is " + std::to_string(launch.grid[0]) + " x " +
+                           std::to_string(launch.grid[1]) + " x " + std::to_string(launch.grid[2]);
   if (launch.grid[0] > 2147483647u || launch.grid[1] > 65535 || launch.grid[2] > 65535)
-    refuse("the grid is " + std::to_string(launch.grid[0]) + " x " +
-               std::to_string(launch.grid[1]) + " x " + std::to_string(launch.grid[2]) +
-               "; a GPU takes at most 2147483647 x 65535 x 65535 blocks",
-           "fold batch and heads into blockIdx.x");
+    refuse(grid + "; a GPU takes at most 2147483647 x 65535 x 65535 blocks",
+           "fold batch and heads into blockIdx.x; make a long y with grid_of(), which goes on "
+           "along z");
+  if (launch.grid[1] > config.max_grid_y)
+    refuse(grid + "; this run takes " + std::to_string(config.max_grid_y) +
+               " blocks along y, in place of a GPU's 65535, to see what happens where y ends",
+           "make the grid with grid_of(), which goes on along z");
 }
 
 }  // namespace
@@ -124,8 +130,13 @@ void run_grid(const Index3& grid, const Index3& block, size_t shared_bytes, cons
     throw Error("a kernel was launched on the simulator without a fa2::sim::Session");
   const Launch launch{session, kernel,   site, grid, block, static_cast<uint32_t>(shared_bytes),
                       body,    arguments};
-  check_limits(launch, shared_bytes, *session->config().gpu);
+  check_limits(launch, shared_bytes, session->config());
   GridRun(*session, launch).run();
+}
+
+unsigned max_grid_y() {
+  const Session* session = Session::current();
+  return session == nullptr ? Config{}.max_grid_y : session->config().max_grid_y;
 }
 
 }  // namespace fa2::sim

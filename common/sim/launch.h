@@ -9,4 +9,7 @@ namespace fa2::sim {
 void run_grid(const Index3& grid, const Index3& block, size_t shared_bytes, const void* kernel,
               Site site, void (*body)(const void*), const void* arguments);
 
+/// How many blocks a grid of the current session takes along y.
+unsigned max_grid_y();
+
 }  // namespace fa2::sim

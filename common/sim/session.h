@@ -32,6 +32,9 @@ struct Config {
   /// CPU seconds that a thread may run without executing any primitive.
   double stall_seconds = 2.0;
   Observer* observer = nullptr;  // see observer.h
+  /// Blocks along y of a grid. Less than a GPU's tells, with few blocks, what a kernel does where y
+  /// ends and z goes on.
+  unsigned max_grid_y = 65535;
 };
 
 /// A named array in global memory that kernels may touch.

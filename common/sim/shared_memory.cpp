@@ -87,13 +87,19 @@ void Machine::fail_conflict(Lane& lane, const Conflict& conflict, uint32_t addre
   if (conflict.kind != Conflict::unwritten)
     describe_other(report, other), report.other_at(conflict.other_site);
   const bool same_warp = other.warp == lane.warp;
-  const std::string barrier =
-      same_warp ? "warp_barrier() (both threads are in one warp)" : "block_barrier()";
+  const std::string barrier = same_warp ? "warp_barrier()" : "block_barrier()";
+  const std::string why =
+      same_warp
+          ? " (both threads are in one warp; block_barrier() is for different warps)"
+          : " (the threads are in different warps; warp_barrier() orders one warp only), or, if "
+            "the element should be one warp's own affair, mend who reads or writes it";
   switch (conflict.kind) {
     case Conflict::unwritten:
       report.rule = rule::unwritten;
       report.summary = "nobody has written this element in this block";
-      report.fix = "write it first, padding too, and put a barrier between the write and this read";
+      report.fix =
+          "write it first, padding too, and put a barrier between the write and this read: "
+          "warp_barrier() if one warp does both, else block_barrier()";
       break;
     case Conflict::in_flight:
       report.rule = rule::in_flight;
@@ -124,13 +130,13 @@ void Machine::fail_conflict(Lane& lane, const Conflict& conflict, uint32_t addre
                            ? "one thread reads what another writes, and nothing orders the two"
                            : "two threads write the same element, and nothing orders the two";
       report.other_action = "wrote it";
-      report.fix = "put " + barrier + " between the two";
+      report.fix = "put " + barrier + " between the two" + why;
       break;
     case Conflict::write_after_read:
       report.rule = rule::race;
       report.summary = "one thread overwrites what another reads, and nothing orders the two";
       report.other_action = "read it";
-      report.fix = "put " + barrier + " between the two: all readers must be done first";
+      report.fix = "put " + barrier + " between the two: all readers must be done first" + why;
       break;
     case Conflict::none:
       break;

@@ -28,6 +28,8 @@ std::vector<Case> read_cases(const std::string& path) {
     c.tile = {tile[0], tile[1], tile[2], tile[3]};
     c.only_LSE = item.value("only_LSE", false);
     c.timed = item.value("timed", false);
+    c.blocks = item.value("blocks", false);
+    c.max_grid_y = item.value("max_grid_y", c.max_grid_y);
     cases.push_back(c);
   }
   return cases;

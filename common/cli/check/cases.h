@@ -18,10 +18,13 @@ struct Case {
   Tile tile{};          // that row's tile, as the judge needs it
   bool only_LSE = false;
   bool timed = false;  // on a GPU
+  // Of the simulator:
+  bool blocks = false;          // what each block does, in the order in which blocks start
+  unsigned max_grid_y = 65535;  // how many blocks a grid may have along y
 };
 
 /// Reads {"cases": [{"spec": "...", "variant": "", "tile_row": 0, "tile": [64, 128, 4, 1],
-/// "only_LSE": false, "timed": false}]}. Throws.
+/// "only_LSE": false, "timed": false, "blocks": false, "max_grid_y": 65535}]}. Throws.
 std::vector<Case> read_cases(const std::string& path);
 
 /// What a case wrote, as O (in the order of its rows) and LSE, in `folder`.

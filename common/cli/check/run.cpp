@@ -1,6 +1,7 @@
 // The part of fa2-check that runs the kernel: everything it says goes into files.
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "common/cli/check/cases.h"
 #include "common/cli/check/plugin.h"
@@ -8,6 +9,7 @@
 #include "common/harness/failure.h"
 #include "common/harness/run.h"
 #include "common/sim/finding.h"
+#include "common/sim/observer.h"
 
 namespace fa2::check {
 namespace {
@@ -61,10 +63,34 @@ Json run_case(Device& device, const Stage& stage, const Case& c, size_t index,
   return json;
 }
 
+/// How many products each block of a launch makes. Blocks start in the order of their numbers.
+struct Products : sim::Observer {
+  std::map<uint64_t, uint64_t> of_block;
+  bool wants_steps() const override { return true; }
+  void step(const sim::WarpStep& step) override { of_block[step.block] += step.done.mma; }
+};
+
+/// The case on a simulator of its own, which has what the case asks for.
+Json run_specially(DeviceOptions options, const Stage& stage, const Case& c, size_t index,
+                   const std::string& folder) {
+  Products products;
+  options.max_grid_y = c.max_grid_y;
+  if (c.blocks) options.observer = &products, options.os_threads = 1;
+  Json json = run_case(*make_device(options), stage, c, index, folder);
+  if (c.blocks) {
+    Json& list = json["mma_of_blocks"] = Json::array();
+    for (const auto& [block, mma] : products.of_block) list.push_back(mma);
+  }
+  return json;
+}
+
 /// The same, with what the kernel or the simulator complained of.
-Json try_case(Device& device, const Stage& stage, const Case& c, size_t index,
-              const std::string& folder) {
+Json try_case(Device& device, const DeviceOptions& options, const Stage& stage, const Case& c,
+              size_t index, const std::string& folder) {
   try {
+    const bool special = c.blocks || c.max_grid_y != options.max_grid_y;
+    if (special && options.backend == Backend::sim)
+      return run_specially(options, stage, c, index, folder);
     return run_case(device, stage, c, index, folder);
   } catch (const sim::Finding& finding) {
     return finding_json(finding);
@@ -104,7 +130,7 @@ void run(const std::string& plugin, const std::string& cases_path, const std::st
   const auto device = make_device(options);
   for (size_t i = 0; i < cases.size(); ++i) {
     // Line by line: should the process die, the lines so far tell in which case.
-    file << dumped(try_case(*device, stage, cases[i], i, folder)) << std::flush;
+    file << dumped(try_case(*device, options, stage, cases[i], i, folder)) << std::flush;
   }
 }
 

@@ -19,7 +19,8 @@ from fa2course.launcher.errors import UserError
 
 FOLDER = paths.ROOT / "common" / "testing" / "mutants"
 DEFAULT_PROBLEM = "causal h=2 q=150 k=270"  # ragged against every tile, and several of each
-COUNTERS_TEST = "*counts what its algorithm says"
+# What each stage's own tests say of its counters, and of the order of its blocks.
+COUNTERS_TEST = "*counts what its algorithm says,*starts with the heaviest block"
 DISPATCH = "common/device/dispatch.h"
 TIMEOUT = 300  # seconds of a compilation or a run
 
@@ -49,6 +50,7 @@ class Mutant:
     verdict: str = ""
     row: str = ""  # of the stage's variants; "": the first
     tile: str = "first"
+    grid_y: str = "65535"  # blocks that a grid may have along y
     problems: list[str] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
 
@@ -81,7 +83,7 @@ def parse(text: str, stage: str, where: str) -> list[Mutant]:
             file = value
         elif key == "try":
             mutants[-1].problems.append(value)
-        elif key in ("mistake", "verdict", "row", "tile"):
+        elif key in ("mistake", "verdict", "row", "tile", "grid_y"):
             setattr(mutants[-1], key, value)
         elif key == "-":
             if last != "-":
@@ -235,15 +237,16 @@ class Bench:
                               timeout=TIMEOUT)
 
     def try_kernel(self, stage: str, label: str, files: dict[str, str], problems: list[str],
-                   row: str = "", tile: str = "first", counters: bool = True) -> Result:
+                   row: str = "", tile: str = "first", grid_y: str = "65535",
+                   counters: bool = True) -> Result:
         """Compiles the stage with these files, runs the problems and then, if all is right, the
         stage's own test of its counters."""
         try:
             library, complaint = self.compile(stage, label, files, 99 if tile == "ring" else 2)
             if complaint:
                 return Result("does not compile", complaint)
-            done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, *problems],
-                            library)
+            done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, grid_y,
+                             *problems], library)
             kind, _, details = done.stdout.partition("\n")
             if done.returncode not in (0, 1):
                 return Result("cannot run", done.stderr)
@@ -262,7 +265,8 @@ class Bench:
 
     def try_mutant(self, mutant: Mutant) -> Result:
         return self.try_kernel(mutant.stage, mutant.label, sources(mutant), mutant.problems,
-                               mutant.row, mutant.tile, counters=mutant.verdict == "counters")
+                               mutant.row, mutant.tile, mutant.grid_y,
+                               counters=mutant.verdict == "counters")
 
     def try_original(self, stage: str) -> Result:
         """The stage as it is, on all problems of its mutants: must be accepted."""

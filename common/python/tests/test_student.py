@@ -15,8 +15,19 @@ from conftest import ROOT
 from fa2course import mutants
 from fa2course.launcher import stages
 from fa2course.launcher.commands import check as command
+from fa2course.launcher.commands import compare
+from fa2course.launcher.errors import UserError
 from fa2course.student import check as checker
-from fa2course.student import execute, hints, rules, skeleton, steps, where
+from fa2course.student import (
+    compiler,
+    execute,
+    hints,
+    progress,
+    rules,
+    skeleton,
+    steps,
+    where,
+)
 
 STAGES = range(1, 7)
 # Where the skeleton of each stage must fail, and a word of the message that says why.
@@ -49,6 +60,11 @@ def sub_goal_1_solved() -> str:
         skeleton.FRAMES = frames
 
 
+def mutant_text(label: str) -> str:
+    mutant = mutants.find(label)
+    return mutants.sources(mutant)[f"{mutant.stage}/kernel.cu"]
+
+
 MISTAKES = {
     "does not compile": (4, lambda: replaced(solution(4), "kv.start();", "kv.begin();")),
     "race": (4, lambda: substituted(solution(4), r"\n *warp_barrier\(\);  // this warp's f_O.*",
@@ -61,6 +77,25 @@ MISTAKES = {
     "exits": (3, lambda: replaced(solution(3), "void forward(const Problem& p,",
                                   "[[gnu::constructor]] void cheat() { puts(\"ok\"); exit(0); }\n\n"
                                   "void forward(const Problem& p,")),
+    "lightest first": (3, lambda: mutant_text("3/lightest_tile_first")),
+    "no guard": (3, lambda: substituted(solution(3), r"if \(i >= ceil_div.*return;", "")),
+    "LSE alone": (6, lambda: replaced(
+        replaced(solution(6), "l[r] = quad_sum(l[r]);", ""), "reciprocal_or_zero(l[r])",
+        "reciprocal_or_zero(quad_sum(l[r]))")),
+    "parts of l": (6, lambda: mutant_text("6/sum_not_combined")),
+    "l too large": (6, lambda: replaced(solution(6), "= quad_sum(l[r])",
+                                        "= quad_sum(quad_sum(l[r]))")),
+    "not divided": (6, lambda: replaced(solution(6), "return reciprocal_or_zero(l[r]);",
+                                        "return 1.f;")),
+    "l not rescaled": (6, lambda: replaced(solution(6), "l[r] *= alpha;", "")),
+    "O not rescaled": (6, lambda: mutant_text("6/O_keeps_the_stale_maximum")),
+    "m starts at 0": (5, lambda: replaced(solution(5), "m[r] = -INFINITY,", "m[r] = 0.f,")),
+    "owner in another warp": (4, lambda: replaced(
+        replaced(solution(4), "owned = S_row0 + lane_id();", "owned = threadIdx.x;"),
+        "owner = lane_id() < S_rows;", "owner = owned < Br;")),
+    "heads along y": (3, lambda: mutant_text("3/heads_along_y")),
+    "z ignored": (3, lambda: mutant_text("3/z_ignored")),
+    "y without end": (3, lambda: mutant_text("3/y_without_end")),
     "includes": (4, lambda: f"#include \"{ROOT}/stage4_fa2_warps/kernel.cu\"\n"),
 }
 
@@ -149,6 +184,7 @@ def test_sub_goals_of_stage_2_are_checked_one_by_one(checks):
     step, message = checks.failure("sub-goal 1")
     assert step == "exchange"
     assert "O[batch 0, head 0, row 0, column 0]" in message and "LSE is right" in message
+    assert "look at f_O and f_P" in message
 
 
 def test_compile_error_is_in_the_compilers_words(checks):
@@ -177,6 +213,34 @@ def test_wrong_result_names_the_warp(checks):
 def test_causal_mistake_fails_there(checks):
     step, message = checks.failure("causal")
     assert step == "causal" and "bottom right" in message
+
+
+@pytest.mark.parametrize("name, words", [
+    ("lightest first", ["correct, but", "The first q tile starts first", "query_tile()"]),
+    ("no guard", ["correct, but a block behind the last q tile", "return where i >="]),
+    ("heads along y", ["correct, but", "heads belong along x", "query_tile()"]),
+    ("z ignored", ["was never written", "3 blocks along y", "blockIdx.z"]),
+    ("y without end", ["launch refused", "in place of a GPU's 65535", "grid_of()"])])
+def test_grid_is_checked_for_its_order_and_its_end(checks, name, words):
+    step, message = checks.failure(name)
+    assert step == "grid", message
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("name, wanted, words", [
+    ("LSE alone", "one_tile", ["LSE alone is wrong", "part of the row's sum", "quad_sum"]),
+    ("parts of l", "one_tile", ["O and LSE are both wrong", "its own part of l", "quad_sum"]),
+    ("l too large", "one_tile", ["by one factor", "times 0.25,", "l is not", "quad_sum"]),
+    ("not divided", "one_tile", ["LSE is right, and O is wrong by a factor", "divided by l"]),
+    ("l not rescaled", "many_tiles", ["by one factor", "rescaled by alpha"]),
+    ("O not rescaled", "many_tiles", ["LSE is right, so S, m and l are", "O is rescaled"]),
+    ("m starts at 0", "many_tiles", ["inputs=negative", "Which value does m start with? With -inf"]),
+    ("owner in another warp", "one_tile", ["stage 4", "a lane", "warp_barrier() is the barrier"])])
+def test_wrong_softmax_says_which_part_of_it(checks, name, wanted, words):
+    step, message = checks.failure(name)
+    assert step == wanted, message
+    text = " ".join(message.split())
+    assert all(word in text for word in words), message
 
 
 def test_printing_ok_and_leaving_is_no_success(checks):
@@ -218,6 +282,19 @@ def test_own_kernel_takes_part_in_the_comparison(checks, tmp_path):
 
 
 # ---- without a build ----
+
+def test_own_kernels_are_those_of_the_stages_asked_for(tmp_path, monkeypatch):
+    for number in (3, 5, 6):
+        (tmp_path / f"stage{number}").mkdir()
+        (tmp_path / f"stage{number}" / "kernel.cu").write_text("")
+    monkeypatch.setattr(progress, "WORK", tmp_path)
+    monkeypatch.setattr(compiler, "compile_kernel", lambda build, kernel, *_, **__:
+                        compiler.Compiled(kernel.with_name("all.so")))
+    assert [word[:2] for word in compare.own_kernels("sim", [""])] == ["3=", "5=", "6="]
+    assert [word[:2] for word in compare.own_kernels("sim", ["2", "6"])] == ["6="]
+    with pytest.raises(UserError, match="no kernel of --stages 4; it has stage 3, 5, 6"):
+        compare.own_kernels("sim", ["4"])
+
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_hints_exist(stage):
@@ -261,7 +338,8 @@ def test_from_mine_keeps_ones_own_code():
 
 def test_steps_of_a_check():
     assert [name for name, _ in checker.step_names(4)] == [
-        "compiles", "one_tile", "many_tiles", "causal", "ragged", "gqa_masked", "bf16", "counters"]
+        "compiles", "one_tile", "many_tiles", "causal", "ragged", "gqa_masked", "bf16", "counters",
+        "grid"]
     names = [name for name, _ in checker.step_names(2, gpu=True)]
     assert names[1:3] == ["online_update", "exchange"]
     assert checker.step_names(2, gpu=True)[-1][0] == "gpu"
@@ -269,6 +347,42 @@ def test_steps_of_a_check():
 
 def test_problems_follow_the_tile():
     assert steps.fill("h=2 q={2*Br-1} k={Bc+77}", (64, 128, 4, 1)) == "h=2 q=127 k=205"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_long_step_says_beforehand_how_long_it_takes(monkeypatch, capsys, terminal):
+    monkeypatch.setattr(command.console, "is_terminal", lambda _: terminal)
+    session = command.Session(3, ROOT / "kernel.cu", "sim", keep=False)
+    session.began = time.monotonic()
+    step = {"step": "bf16", "title": "bf16 and all"}
+    session.show({**step, "status": "running", "expected_s": 12.3})
+    said = "  ..  bf16 and all: compiles them all, about 12 s"
+    assert capsys.readouterr().out == said + ("\r" if terminal else "\n")
+    session.show({**step, "status": "passed", "message": ""})
+    assert capsys.readouterr().out.startswith("\x1b[K  ok" if terminal else "  ok")
+    session.show({**step, "status": "running", "expected_s": None})
+    assert capsys.readouterr().out == ("  ..  bf16 and all\r" if terminal else "")
+
+
+def test_long_step_is_expected_from_the_first_compilation(tmp_path, monkeypatch):
+    """Not asked of a build: the compiler and the runs are played."""
+    events = []
+
+    def compiled(build, kernel, scratch, part, *_):
+        time.sleep(0.2)
+        return compiler.Compiled(tmp_path)
+
+    monkeypatch.setattr(checker, "compile_kernel", compiled)
+    monkeypatch.setattr(checker.Checker, "rows", lambda *_: [
+        steps.Row("", 0, "same", 64, (64, 128, 4, 1))])
+    monkeypatch.setattr(checker.Checker, "run_cases", lambda *_: ([], []))
+    for name in ("require_right", "require_counts"):
+        monkeypatch.setattr(checker.Checker, name, lambda *_, **__: None)
+    checker.check(3, tmp_path / "kernel.cu", tmp_path, progress=events.append,
+                  build=compiler.Build(tmp_path))
+    expected = {e["step"]: e["expected_s"] for e in events if e["status"] == "running"}
+    assert 0.5 < expected.pop("bf16") < 10
+    assert set(expected.values()) == {None}
 
 
 def test_rule_message():

@@ -1,7 +1,8 @@
-// fa2-try STAGE VARIANT TILE PROBLEM...: runs a stage of the simulator on problems, as every stage's
+// fa2-try STAGE VARIANT TILE GRID_Y PROBLEM...: runs a stage of the simulator on problems, as every stage's
 // contract test does, until one goes wrong. Prints "right", or what kind of mistake it is ("wrong", or
 // the rule of the simulator that was broken) and, below it, the sentence. VARIANT may be "", TILE is
-// "first", or "ring" for the first with a ring of buffers.
+// "first", or "ring" for the first with a ring of buffers; GRID_Y is how many blocks a grid may have along
+// y, 65535 on a GPU.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -32,8 +33,10 @@ int run(int argc, char** argv) {
   const Stage& stage = find_stage(Backend::sim, argv[1]);
   const Variant& variant = find_variant(stage, argv[2]);
   const bool ring = std::string(argv[3]) == "ring";
-  const auto device = make_device({});
-  for (int i = 4; i < argc; ++i) {
+  DeviceOptions options;
+  options.max_grid_y = static_cast<unsigned>(std::stoul(argv[4]));
+  const auto device = make_device(options);
+  for (int i = 5; i < argc; ++i) {
     const Spec spec = parse_spec(argv[i]);
     const std::string problem = "\n  problem " + to_text(spec);
     const int row = row_for(variant, spec, ring);
@@ -51,8 +54,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5) {
-    std::fprintf(stderr, "usage: fa2-try STAGE VARIANT first|ring PROBLEM...\n");
+  if (argc < 6) {
+    std::fprintf(stderr, "usage: fa2-try STAGE VARIANT first|ring GRID_Y PROBLEM...\n");
     return 2;
   }
   try {

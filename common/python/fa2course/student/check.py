@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from .execute import Execute, plainly
 
 FORMAT = 1
 RUN_TIMEOUT_S = 120
+LONG_COMPILE = 3  # the step bf16 takes 1.5 (stage 1) to 3 times (stages 3 to 6) the first compilation
 MAX_RESULTS = 4_000_000  # bytes that what the kernel's process wrote may have
 
 Progress = Callable[[dict], None]
@@ -50,7 +52,8 @@ def check(stage: int, kernel: Path, scratch: Path, *, progress: Progress | None 
 
     kernel    the kernel.cu to check; it is compiled where it is, nothing of it is executed here
     scratch   a folder of this check alone; compiling and running write nowhere else
-    progress  called with {"step", "title", "status"} when a step begins ("running") and ends
+    progress  called with {"step", "title", "status"} when a step begins ("running", with
+              "expected_s": None, or about how long a long step takes) and ends
     execute   runs the phases "compile", "run" and "judge" (see execute.py): where a sandbox goes
     build     the course's build folder (default: build/sim)
     quick     only what the first instance (fp16, d = 64) tells: skips "bf16", counts on it alone
@@ -73,6 +76,7 @@ class Checker:
         self.stage, self.kernel, self.scratch, self.progress = stage, kernel, scratch, progress
         self.execute, self.build, self.quick, self.gpu = execute, build, quick, gpu
         self.threads = threads
+        self.first_compile_s = 0.0
         self.compiled: dict[tuple[str, str], Path] = {}
         self.counters: dict[str, dict[str, int]] = {}
         self.timing: dict | None = None
@@ -92,7 +96,8 @@ class Checker:
             if self.quick and name == "bf16":
                 message = "not asked for"
             elif failure is None:
-                self.progress({"step": name, "title": title, "status": "running"})
+                self.progress({"step": name, "title": title, "status": "running",
+                               "expected_s": self.expected_seconds(name)})
                 try:
                     message = action() or ""
                     status = "passed"
@@ -110,13 +115,22 @@ class Checker:
             "solved": failure is None and not self.quick, "first_failure": failure,
             "counters": self.counters, "gpu": self.timing}
 
+    def expected_seconds(self, step: str) -> float | None:
+        """About how long a long step will take here; None for a short one."""
+        if step == "bf16" and ("sim", "all") not in self.compiled:
+            return LONG_COMPILE * self.first_compile_s
+        return None
+
     # ---- one step ----
 
     def compile(self, part: str, backend: str = "sim") -> str:
         """Compiles what is not compiled yet."""
         if (backend, part) not in self.compiled:
             build = self.build if backend == "sim" else self.gpu
+            began = time.monotonic()
             compiled = compile_kernel(build, self.kernel, self.scratch, part, self.execute, backend)
+            if part == "first":
+                self.first_compile_s = time.monotonic() - began
             if compiled.problem:
                 raise Failed(compiled.problem)
             self.compiled[backend, part] = compiled.library
@@ -129,7 +143,8 @@ class Checker:
         rows = self.rows(library, part, self.build)
         cases = step.cases(rows)
         results, verdicts = self.run_cases(step.name, library, cases, self.build, "sim")
-        self.require_right(cases, results, verdicts, step.advice)
+        self.require_right(cases, results, verdicts, step.advice,
+                           one_tile_is_right=step.name not in ("one_tile", "exchange"))
         if step.name == "counters":
             self.require_counts(cases, results, verdicts)
         return ""
@@ -218,7 +233,8 @@ class Checker:
 
     # ---- what went wrong ----
 
-    def require_right(self, cases, results, verdicts, advice: str) -> None:
+    def require_right(self, cases, results, verdicts, advice: str,
+                      one_tile_is_right: bool = True) -> None:
         for case, result, verdict in zip(cases, results, verdicts, strict=True):
             problem = case.json()["spec"]
             if case.row.variant:
@@ -227,7 +243,7 @@ class Checker:
             if status == "finding":
                 exchange = case.only_LSE and result.get("array") == "partial_O"
                 raise Failed(f"on the problem \"{problem}\" the simulator found a\n"
-                             + where.finding_text(result, self.kernel, self.scratch)
+                             + where.finding_text(result, self.stage, self.kernel, self.scratch)
                              + (EXCHANGE if exchange else ""))
             if status != "ran":
                 raise Failed(f"on the problem \"{problem}\": "
@@ -239,7 +255,12 @@ class Checker:
                 if verdict.get("where"):
                     verdict["where"]["d"] = case.row.d
                     text += "\n" + where.place_of(verdict["where"], self.stage, case.row.tile)
-                raise Failed(text + (f"\n{advice}" if advice else ""))
+                pattern = verdict.get("pattern")
+                hints = [where.pattern_text(pattern, self.stage, one_tile_is_right)
+                         if pattern else "",
+                         where.problem_text(case.json()["spec"]), advice]
+                raise Failed("\n".join([text, *filter(None, hints)]))
+            self.require_grid(case, result, verdict)
 
     def require_counts(self, cases, results, verdicts) -> None:
         for case, result, verdict in zip(cases, results, verdicts, strict=True):
@@ -256,6 +277,19 @@ class Checker:
             self.counters[spec] = counters
             if message:
                 raise Failed(f"{message}\n(on the problem \"{spec}\")")
+
+    def require_grid(self, case, result, verdict) -> None:
+        """Of a right result: did heavy blocks start first, and those behind the last q tile return?"""
+        message = ""
+        try:
+            if case.blocks:
+                message = rules.wrong_order([int(n) for n in result["mma_of_blocks"]])
+            elif case.max_grid_y < steps.MAX_GRID_Y:
+                message = rules.idle_blocks_work(result["counters"], verdict["sizes"])
+        except (KeyError, TypeError, ValueError):
+            raise Failed("what the blocks did cannot be read.") from None
+        if message:
+            raise Failed(f"{message}\n(on the problem \"{case.json()['spec']}\")")
 
     def said(self, output: str) -> str:
         """What a program printed before it ended, for the end of a message."""

@@ -51,6 +51,10 @@ def excess(purpose: str) -> Callable[[Counters], int]:
 
 O_MULTIPLIES = total("fp32_mul_O", "fp32_fma_O")
 
+def mma_needed(s: Sizes) -> int:
+    return s["T"] * 4 * s["Br"] * s["Bc"] * s["d"] // 4096
+
+
 RULES = (
     # ---- stage 6: un-normalized O ----
     Rule(6, "O is still divided by l on every tile", total("normalisations"),
@@ -103,7 +107,7 @@ RULES = (
          "bytes", until=1),
     # ---- all stages: the products run on the tensor cores, once ----
     Rule(1, "the products are not the mma that the visited tiles hold", total("mma"),
-         lambda s: s["T"] * 4 * s["Br"] * s["Bc"] * s["d"] // 4096, "mma", exact=True),
+         mma_needed, "mma", exact=True),
     Rule(1, "lanes meet in the same banks when they read or write tiles", excess("tiles"),
          lambda s: 0, "excess wavefronts"),
 )
@@ -117,3 +121,31 @@ def first_broken(stage: int, variant: str, counters: Counters, sizes: Sizes) -> 
         if rule.broken_by(counters, sizes):
             return rule.message(stage, counters, sizes)
     return ""
+
+
+def wrong_order(mma: list[int]) -> str:
+    """What is wrong with the order of the blocks, by the products that each makes; "" if nothing."""
+    mma = [n for n in mma if n]  # without blocks behind the last q tile
+    late = next((n for n in range(1, len(mma)) if mma[n] > mma[n - 1]), None)
+    if late is None:
+        return ""
+    if mma == sorted(mma):
+        which = ("The first q tile starts first, the last one last. Count i down: query_tile() in "
+                 "common/device/attention.h gives the blocks with y = 0 the last q tile.")
+    else:
+        which = ("Blocks start in the order of x, then y: heads belong along x, q tiles along y, "
+                 "the last q tile at y = 0 (query_tile() in common/device/attention.h).")
+    return (f"correct, but a heavy block starts after a light one: block {late} makes {mma[late]:,} "
+            f"mma, block {late - 1} before it {mma[late - 1]:,}. Under a causal mask the last q tile "
+            f"sees the most keys, and must start first, or the GPU waits for it alone at the end. "
+            f"{which}")
+
+
+def idle_blocks_work(counters: Counters, sizes: Sizes) -> str:
+    """Where the grid has more blocks than q tiles: whether those behind the last compute anything."""
+    needed = mma_needed(sizes)
+    if counters["mma"] <= needed:
+        return ""
+    return (f"correct, but a block behind the last q tile computes too: {counters['mma']:,} mma, the "
+            f"q tiles need {needed:,}. Where y ends the grid goes on along z, and has up to one block "
+            "per z too many: return where i >= ceil_div(p.Nq, Br).")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 Tile = tuple[int, int, int, int]  # Br, Bc, warps, depth
 
+MAX_GRID_Y = 65535  # blocks that a grid may have along y
+
 
 @dataclass(frozen=True)
 class Row:
@@ -21,11 +23,13 @@ class Case:
     row: Row
     only_LSE: bool = False
     timed: bool = False
+    blocks: bool = False      # says what each block does, in the order in which blocks start
+    max_grid_y: int = MAX_GRID_Y
 
     def json(self) -> dict:
         return {"spec": f"d={self.row.d} {self.spec}", "variant": self.row.variant,
                 "tile_row": self.row.index, "tile": list(self.row.tile), "only_LSE": self.only_LSE,
-                "timed": self.timed}
+                "timed": self.timed, "blocks": self.blocks, "max_grid_y": self.max_grid_y}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,15 @@ def timed(rows: list[Row]) -> list[Case]:
     return [Case("b=2 h=16 q=4096 k=4096", row, timed=True)]
 
 
+def grid(rows: list[Row]) -> list[Case]:
+    """The order of the blocks, and grids whose y is too short for all q tiles; the last has a block
+    behind the last q tile."""
+    row = rows[0]
+    order = Case(fill("causal h=2 q={4*Br} k={4*Br}", row.tile), row, blocks=True)
+    return [order] + [Case(fill(text, row.tile), row, max_grid_y=3) for text in
+                      ("causal h=2 q={6*Br} k={Bc}", "h=2 q={4*Br+5} k={Bc}")]
+
+
 MANY = ("h=2 q={2*Br} k={3*Bc}", "h=2 q={2*Br} k={3*Bc} inputs=ascending",
         "q={Br} k={3*Bc} inputs=negative")
 
@@ -110,6 +123,10 @@ COMMON = (
          "fp16 with the first tile is right: look for what depends on the type, d or the tile."),
     Step("counters", "the counters that the change must move", "all", counted),
 )
+GRID = Step("grid", "the grid: which q tile starts first, and where y ends", "all", grid,
+            "This run takes 3 blocks along y in place of a GPU's 65,535, and grid_of() goes on along "
+            "z. Look at how a block finds its q tile: query_tile() in common/device/attention.h "
+            "counts with blockIdx.z, and a block behind the last q tile must return.")
 GPU = (
     Step("gpu", "on the GPU", "all", lambda rows: everything(rows) + timed(rows)),
 )
@@ -122,10 +139,12 @@ def steps_of(stage: int) -> list[Step]:
         name, title = LSE[stage]
         cases = on_first("q={Br} k={Bc}", *MANY, only_LSE=True)
         steps.insert(0, Step(name, title, "first", cases))
+    if stage >= 3:
+        steps.append(GRID)
     if stage == 2:
         steps[1:3] = [Step("exchange", "sub-goal 2, the cross-warp exchange: O of one tile",
                            "first", steps[1].cases,
-                           "LSE is right, so m and l are: look at f_O and f_P, and at the "
+                           "The online update is judged by LSE: look at f_O and f_P, and at the "
                            "exchange."),
                       steps[2]]
     return steps

@@ -12,8 +12,9 @@ HELP = """
 usage: ./fa2 check N [OPTIONS]
 
 Compiles work/stageN/kernel.cu in place of the stage and goes step by step: one tile, many tiles,
-causal, ragged, grouped queries, bf16, the counters that the change must move, and on a GPU also
-time. It stops at the first step that fails and says where to look.
+causal, ragged, grouped queries, bf16, the counters that the change must move, from stage 3 on the
+grid (which q tile starts first, and what happens where y ends), and on a GPU also time. It stops at
+the first step that fails and says where to look.
 
   N               the stage: 2, stage2 or its folder
   --watch         check again whenever the file is saved (Ctrl-C ends it)
@@ -75,9 +76,17 @@ class Session:
         """One line per step; on a terminal also while it runs."""
         title = event["title"]
         if event["status"] == "running":
+            expected = event.get("expected_s")
+            if expected:
+                title += f": compiles them all, about {console.seconds(max(1, expected))}"
             if self.live:
                 print(f"  ..  {title}", end="\r", flush=True)
-        elif event["status"] == "passed":
+            elif expected:
+                print(f"  ..  {title}", flush=True)
+            return
+        if self.live:
+            print("\x1b[K", end="")
+        if event["status"] == "passed":
             said = f": {event['message']}" if event["message"] else ""
             took = console.seconds(time.monotonic() - self.began)
             print(f"  ok  {title}{said}  ({took})", flush=True)
