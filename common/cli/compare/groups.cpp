@@ -30,14 +30,17 @@ std::vector<Group> groups_of(const std::vector<Record>& records) {
 bool has_measurement(const Record& r) { return r.counters || r.time_ms; }
 
 const Record* parent_of(const Record& r, const Group& group) {
-  const Record* nearest = nullptr;
+  const Record *nearest = nullptr, *first = nullptr;
   for (const Record* other : group) {
     if (other == &r) break;
     if (!has_measurement(*other) || is_variant_file(*other)) continue;
-    if (other->stage == folder(r)) return other;
+    if (other->stage == folder(r)) {
+      if (first == nullptr) first = other;
+      if (is_variant_file(r) && other->variant == r.variant) return other;
+    }
     if (other->number < r.number && (!nearest || other->number > nearest->number)) nearest = other;
   }
-  return nearest;
+  return first != nullptr ? first : nearest;
 }
 
 bool is_direct_parent(const Record& r, const Record& parent) {

@@ -16,8 +16,8 @@ std::vector<Group> groups_of(const std::vector<Record>& records);
 bool has_measurement(const Record& r);
 
 /// The row that `r` is one change away from, among the rows of its group that were measured:
-/// the first variant of its own stage, the stage that a variant file stands beside, or the nearest
-/// stage before it. nullptr if there is none.
+/// the first variant of its own stage; of the stage that a variant file stands beside, the variant of
+/// the same name, or else the first; or the nearest stage before it. nullptr if there is none.
 const Record* parent_of(const Record& r, const Group& group);
 
 /// True if `parent` is what the course calls r's parent, and not only the nearest that ran.

@@ -121,15 +121,18 @@ double waves_of(uint64_t blocks, const TileUsed& tile, const std::string& gpu_ke
 std::vector<Entry> entries_of(const Options& o, Backend backend) {
   std::vector<Entry> entries;
   std::vector<int> missing = o.stages;
+  const auto asked_for = [&](int number) {
+    return o.stages.empty() || std::ranges::find(o.stages, number) != o.stages.end();
+  };
   for (const Stage* stage : stages(backend)) {
-    const auto asked = [&](int n) { return n == stage->number; };
-    if (!o.stages.empty() && std::none_of(o.stages.begin(), o.stages.end(), asked)) continue;
-    std::erase_if(missing, asked);
+    if (!asked_for(stage->number)) continue;
+    std::erase(missing, stage->number);
     const bool beside_a_stage = std::string_view(stage->name).find('/') != std::string_view::npos;
     if (beside_a_stage && !o.variants) continue;
     for (const Variant& variant : stage->variants) entries.push_back({stage, &variant});
   }
   for (const auto& [number, library] : o.mine) {
+    if (!asked_for(number)) continue;
     const Stage* own = own_stage(backend, number, library);
     const auto behind = std::ranges::find_if(
         entries, [&](const Entry& e) { return e.stage->number > own->number; });

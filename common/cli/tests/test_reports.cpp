@@ -38,6 +38,18 @@ TEST_CASE("parents: the stage before, the first variant, the stage beside") {
   CHECK(parent_of(records[6], group) == &records[4]);
 }
 
+TEST_CASE("parents: one's own kernel is held against the variant of its name") {
+  auto records = all_timed();
+  const auto own = [](const char* variant) {
+    return timed("stage6_fa2_deferred/mine", 6, 2, 0.01, variant);
+  };
+  records.insert(records.end(), {own("paper"), own("lazy"), own("")});
+  const Group group = groups_of(records)[0];
+  CHECK(parent_of(records[7], group) == &records[4]);
+  CHECK(parent_of(records[8], group) == &records[5]);
+  CHECK(parent_of(records[9], group) == &records[4]);  // no such name: the first
+}
+
 TEST_CASE("a parent that was not measured is passed over") {
   auto records = all_timed();
   records[2].time_ms.reset();

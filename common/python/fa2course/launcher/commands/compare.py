@@ -35,7 +35,8 @@ shapes (every combination):
   --peers            on a GPU also PyTorch's backends, the flash-attn package and Triton's kernels,
                      in turn with the stages, where installed (FA2_PYTHON names PyTorch's Python)
   --variants         also the variants beside the stages
-  --mine             also your own kernels in work/, each beside its stage
+  --mine             also your own kernels in work/ (of --stages), each beside its stage and held
+                     against the variant of the same name, where it has one
   --backend NAME     sim or cuda (default: a GPU if one is usable)
   --gpu MODEL        h200, a100, rtx4090, rtx3090 or l4: the simulator takes its limits, and a
                      prediction for it is added, of any size (default: the sweep of a GPU)
@@ -71,8 +72,9 @@ def run(arguments: list[str]) -> int:
     if backend is None and preset == "sim":
         arguments = [*arguments, "--backend", "sim"]  # the reason has been said
     if "--mine" in arguments:
+        asked = (value_of("--stages", arguments) or "").split(",")
         arguments = [word for word in arguments if word != "--mine"]
-        arguments += [f"--mine={word}" for word in own_kernels(preset)]
+        arguments += [f"--mine={word}" for word in own_kernels(preset, asked)]
     os.environ.setdefault("FA2_COMMIT", commit())  # every record names it
     with_peers = "--peers" in arguments
     arguments = [word for word in arguments if word != "--peers"]
@@ -110,14 +112,17 @@ def compare_and_predict(preset: str, arguments: list[str], out: Path, python: Pa
         raise UserError(str(error)) from None
 
 
-def own_kernels(preset: str) -> list[str]:
-    """Compiles every work/stageN/kernel.cu; "N=FILE" for each."""
+def own_kernels(preset: str, asked: list[str]) -> list[str]:
+    """Compiles every work/stageN/kernel.cu of the stages asked for ([""]: all); "N=FILE" for each."""
     from fa2course.student import compiler, execute, progress
 
-    found = []
+    found, there = [], []
     for number in map(stages.number, stages.names()):
         kernel = progress.kernel(number)
         if not kernel.is_file():
+            continue
+        there.append(str(number))
+        if asked != [""] and str(number) not in [word.strip() for word in asked]:
             continue
         scratch = paths.BUILD / "mine" / f"stage{number}"
         with Step(f"compile {compiler.shown(kernel)}"):
@@ -127,6 +132,9 @@ def own_kernels(preset: str) -> list[str]:
         if compiled.problem:
             raise UserError(f"{compiler.shown(kernel)}: {compiled.problem}", 1)
         found.append(f"{number}={compiled.library}")
+    if there and not found:
+        raise UserError(f"--mine: work/ has no kernel of --stages {','.join(asked)}; it has stage "
+                        f"{', '.join(there)}.")
     if not found:
         raise UserError("--mine: there is no kernel in work/. ./fa2 start N puts one in place.")
     return found
