@@ -53,6 +53,17 @@ def test_every_stage_has_a_lecture_with_every_part():
         assert "<!-- run" in text and "](figures/" in text
 
 
+@pytest.mark.parametrize("number", range(2, 7))
+def test_solution_is_folded_until_the_exercise(number):
+    """Whoever wants to solve the stage first must not read the answer on the way there."""
+    text = STAGE_LECTURES[number - 1].read_text()
+    before = text[:text.index("## Exercise")]
+    change = before[before.index("## The change in the code"):]
+    assert change.index(f"./fa2 start {number}") < change.index("<details>")
+    shown = re.sub(r"<details>.*?</details>", "", before, flags=re.DOTALL)
+    assert "```diff" not in shown and "```cpp" not in shown
+
+
 def test_every_output_block_is_marked():
     """A command's output that nobody regenerates will be wrong one day."""
     for path in [*STAGE_LECTURES, *READMES]:
