@@ -323,6 +323,32 @@ def test_skeleton_has_nothing_of_the_answer(stage):
         assert len(missing) > 10
 
 
+@pytest.mark.parametrize("stage", range(3, 7))
+def test_marks_stand_around_whole_statements(stage):
+    """Each around code, closing what it opens (but for the first line of a function), right at it."""
+    text = skeleton.skeleton(stage)
+    marks = re.findall(r"^( *)// TODO stage \d \((\d+) of \d+[^)]*\): change from here \.\.\.\n(.*?)"
+                       r"^( *)// \.\.\. to here \(\2 of", text, re.MULTILINE | re.DOTALL)
+    inserts = text.count("something is missing here")
+    assert len(marks) + inserts == text.count(f"// TODO stage {stage} (") >= 3
+    for indent, number, body, end_indent in marks:
+        lines = body.splitlines()
+        assert lines[0].strip() and lines[-1].strip() and indent == end_indent, f"mark {number}"
+        assert any(skeleton.code(line) for line in lines), f"mark {number} has no code"
+        opened = [body.count(a) - body.count(b) for a, b in ("{}", "()")]
+        assert opened == [0, 0] or re.search(r"(attend|fa2_forward)\(.*\{\n$", body), body
+
+
+def test_marks_of_the_extra_say_so():
+    marked = re.findall(r"TODO stage 6 \(\d of \d(, only for the extra)?\): .*\n(.*)\n",
+                        skeleton.skeleton(6))
+    extra = {line.strip()[:12] for note, line in marked if note}
+    assert extra == {"fa2_forward(", "void forward"}
+    assert any("store_O" in line for note, line in marked if not note)
+    assert "only for the extra" not in skeleton.skeleton(5)
+    assert "The marks that say so" in hints.of(6).task
+
+
 def test_change_markers_are_no_part_of_a_kernel():
     for stage in STAGES:
         assert "[change]" not in skeleton.skeleton(stage) + solution(stage)

@@ -16,6 +16,10 @@ from . import hints
 
 COLUMNS = 100
 MERGE_GAP = 3  # unchanged lines between two hunks that become one mark
+CLOSING_LINES = 6  # that a mark may be made longer by, to close what it opens
+# The first lines of what only an extra changes: one more argument on its way, the list of variants.
+EXTRA = {6: ("fa2_forward(const Problem p", "void forward(const Problem& p", "stream, p, x);",
+             "constexpr Variant variants")}
 
 
 @dataclass(frozen=True)
@@ -132,16 +136,17 @@ def task(stage: int, what: str = "") -> str:
 
 def marked(stage: int, old: list[str], new: list[str]) -> list[str]:
     """The old body with marks around what the new one changes, and the new stage's name."""
-    hunks = merged(hunks_of(old, new))
+    hunks = merged(stage, old, hunks_of(old, new))
     out, at = [], 0
     for number, (begin, end) in enumerate(hunks, 1):
         out += old[at:begin]
         count = f"{number} of {len(hunks)}"
+        note = ", only for the extra" if is_extra(stage, old[begin:end]) else ""
         indent = indentation(old[begin:end] or old[begin - 1:begin])
         if begin == end:
             out.append(f"{indent}// TODO stage {stage} ({count}): something is missing here")
         else:
-            out.append(f"{indent}// TODO stage {stage} ({count}): change from here ...")
+            out.append(f"{indent}// TODO stage {stage} ({count}{note}): change from here ...")
             out += old[begin:end]
             out.append(f"{indent}// ... to here ({count})")
         at = end
@@ -157,30 +162,63 @@ def renamed(stage: int, lines: list[str]) -> list[str]:
 
 
 def hunks_of(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """The ranges of old lines that change, without the tile table (it is no part of the idea) and
-    the stage's name."""
+    """The ranges of old lines that change, without what is no task: the tile table (no part of the
+    idea), the stage's name, comments alone, and the place to which a line moves (it is marked where
+    it is)."""
     table = range(index(old, "constexpr TileRow row("),
                   index(old, "};", "constexpr TileRow tiles") + 1)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
+    gone = {code(line) for _, begin, end, *_ in changes for line in old[begin:end]}
     hunks = []
-    for kind, begin, end, *_ in matcher.get_opcodes():
-        if kind == "equal" or (begin in table and end - 1 <= table[-1]):
+    for _, begin, end, new_begin, new_end in changes:
+        added = [code(line) for line in new[new_begin:new_end] if code(line)]
+        if begin in table and end - 1 <= table[-1]:
             continue
         if "FA2_STAGE(" in "".join(old[begin:end]):
             continue
+        if not any(map(code, old[begin:end])) and gone.issuperset(added):
+            continue
         while begin < end and not old[end - 1].strip():
             end -= 1
+        while begin < end and not old[begin].strip():
+            begin += 1
         hunks.append((begin, end))
     return hunks
 
 
-def merged(hunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def code(line: str) -> str:
+    """A line without its comment."""
+    return line.split("//")[0].strip()
+
+
+def balanced(lines: list[str], begin: int, end: int) -> tuple[int, int]:
+    """The range, a few lines longer where it opens what these lines close: a mark must not end
+    inside a statement. (Not to the end of a function, whose first line alone changes.)"""
+    for longer in range(end, min(end + CLOSING_LINES, len(lines)) + 1):
+        text = "".join(map(code, lines[begin:longer]))
+        if all(text.count(a) <= text.count(b) for a, b in ("{}", "()")):
+            return begin, longer
+    return begin, end
+
+
+def is_extra(stage: int, lines: list[str]) -> bool:
+    """Whether nothing but the stage's extra needs a change of these lines."""
+    return bool(lines) and any(text in lines[0] for text in EXTRA.get(stage, ()))
+
+
+def merged(stage: int, lines: list[str], hunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Hunks that are close together are one, unless a function ends between them, or one of them is
+    for the extra and the other is not."""
     out: list[tuple[int, int]] = []
     for begin, end in hunks:
-        if out and begin - out[-1][1] <= MERGE_GAP:
-            out[-1] = (out[-1][0], end)
+        gap = lines[out[-1][1]:begin] if out else []
+        if (out and begin - out[-1][1] <= MERGE_GAP
+                and not any(line.startswith("}") for line in gap)
+                and is_extra(stage, lines[slice(*out[-1])]) == is_extra(stage, lines[begin:end])):
+            out[-1] = balanced(lines, out[-1][0], max(end, out[-1][1]))
         else:
-            out.append((begin, end))
+            out.append(balanced(lines, begin, end))
     return out
 
 
