@@ -161,7 +161,7 @@ def graded(tmp_path) -> dict:
     """Grades with a made-up engine."""
     found = [Submission("anna", 4, b"right"), Submission("ben <b>", 4, b"wrong"),
              Submission("=cmd", 4, None, "not handed in"), Submission("eve", 4, b"unlucky")]
-    answers = {b"right": result(4, 8), b"wrong": result(4, 3, "O is <i>0</i>"),
+    answers = {b"right": result(4, len(step_names(4))), b"wrong": result(4, 3, "O is <i>0</i>"),
                b"unlucky": {"error": "no space"}}
 
     def engine(todo, settings):
@@ -173,7 +173,7 @@ def graded(tmp_path) -> dict:
 
 def test_points_add_up(graded):
     assert [(s["name"], s["points"], s["max_points"]) for s in graded["students"]] == [
-        ("anna", 10, 10), ("ben <b>", 3, 10), ("=cmd", 0, 10), ("eve", 0, 10)]
+        ("anna", 11, 11), ("ben <b>", 3, 11), ("=cmd", 0, 11), ("eve", 0, 11)]
     states = [s["stages"][0]["state"] for s in graded["students"]]
     assert states == ["graded", "graded", "not handed in", "not graded here"]
 
@@ -237,7 +237,7 @@ def test_gradescope_format(graded):
             hold_to(TEST, test)
         assert results["score"] == sum(test["score"] for test in results["tests"])
     anna, ben = (gradescope.results(s, graded["points"]) for s in graded["students"][:2])
-    assert anna["score"] == sum(test["max_score"] for test in anna["tests"]) == 10
+    assert anna["score"] == sum(test["max_score"] for test in anna["tests"]) == 11
     assert [test["status"] for test in ben["tests"]].count("passed") == 3
     assert ben["tests"][3]["output"] == "O is <i>0</i>"
 
@@ -341,7 +341,7 @@ def a_class(tmp_path_factory, build_dir):
 
 def test_hostile_submissions_spoil_nothing(a_class):
     entries, options = a_class
-    assert entries["honest"]["solved"] and entries["honest"]["points"] == 10
+    assert entries["honest"]["solved"] and entries["honest"]["points"] == 11
     for name in HOSTILE:
         entry = entries[name]
         assert entry["state"] == "graded" and not entry["solved"], name
