@@ -240,6 +240,8 @@ def test_gradescope_format(graded):
     assert anna["score"] == sum(test["max_score"] for test in anna["tests"]) == 11
     assert [test["status"] for test in ben["tests"]].count("passed") == 3
     assert ben["tests"][3]["output"] == "O is <i>0</i>"
+    nothing = gradescope.results(graded["students"][2], graded["points"])
+    assert nothing["score"] == 0 and "must be called kernel.cu" in nothing["output"]
 
 
 def test_gradescope_takes_a_bare_kernel(tmp_path):

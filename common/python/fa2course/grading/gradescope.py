@@ -19,6 +19,9 @@ def results(student: dict, points: dict[str, dict[str, float]]) -> dict:
 
 
 def headline(entry: dict) -> str:
+    if entry["state"] == "not handed in":
+        return (f"Stage {entry['stage']}: not handed in. The file must be called kernel.cu, or "
+                f"stage{entry['stage']}/kernel.cu.")
     if entry["state"] != "graded":
         return f"Stage {entry['stage']}: {entry['state']}"
     solved = "solved" if entry["solved"] else f"stopped at \"{entry['first_failure']['title']}\""
