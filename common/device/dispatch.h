@@ -29,9 +29,8 @@ void dispatch(const Problem& p, int row, F launch_one) {
 #endif
 }
 
-/// A grid of `heads` by `q_tiles` blocks. A GPU takes 2^31 - 1 blocks along x, 65535 along y: z goes
-/// on where y ends, with less than one block per z too many. (The simulator's y can be made to end
-/// earlier, so that a small problem tells whether a kernel knows of z.)
+/// A grid of `heads` by `q_tiles` blocks. A GPU takes 2^31 - 1 along x, 65535 along y (a simulator
+/// can be told fewer): z goes on where y ends, with less than one block per z too many.
 inline dim3 grid_of(int64_t heads, int64_t q_tiles = 1) {
   if (heads > 0x7fffffff)
     throw Error("the grid has " + std::to_string(heads) +
