@@ -70,6 +70,21 @@ def test_killed_install_makes_a_new_environment(pip):
     assert pip.created == 2 and venv.is_ready("report")
 
 
+@pytest.mark.parametrize("sign, reason", [
+    ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate",
+     "does not trust the certificate"),
+    ("NewConnectionError('Failed to establish: [Errno -3] Temporary failure in name resolution')",
+     "does not reach the package index"),
+    ("ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 403'))",
+     "does not reach the package index"),
+])
+def test_an_index_that_was_not_reached_is_the_reason(pip, sign, reason):
+    pip.result = (1, f"WARNING: Retrying after connection broken by '{sign}': /simple/numpy/\n"
+                     "ERROR: No matching distribution found for numpy==9\n")
+    with pytest.raises(venv.Unavailable, match=reason):
+        venv.ensure(["report"])
+
+
 def test_no_network_says_why_and_uses_what_python_has(pip):
     pip.result = (1, "ERROR: No matching distribution found for numpy==9\n")
     with pytest.raises(venv.Unavailable, match="No matching distribution found for numpy==9"):

@@ -4,6 +4,7 @@ A requirements file is installed once: its stamp, written last, holds what was i
 environment that was left half-made (killed, disk full) has the marker `installing`: made anew.
 """
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,26 @@ MARKER = paths.VENV / "installing"
 
 class Unavailable(Exception):
     """The packages could not be installed; the text says why."""
+
+
+# Where pip reaches no index, its last words are that it found no package there.
+UNREACHED = {
+    "CERTIFICATE_VERIFY_FAILED": "pip does not trust the certificate of the package index, perhaps "
+                                 "a proxy's; PIP_CERT=FILE names the certificates to trust",
+    "Temporary failure in name resolution|Name or service not known|Network is unreachable|"
+    "Connection refused|ConnectTimeoutError|ReadTimeoutError|ProxyError":
+        "pip does not reach the package index; is there a network, or a proxy to name in "
+        "HTTPS_PROXY?",
+}
+
+
+def why_not(output: str) -> str:
+    """What kept pip from installing, in one sentence; "" if it does not say."""
+    for signs, reason in UNREACHED.items():
+        if re.search(signs, output):
+            return reason
+    errors = [line for line in output.splitlines() if line.startswith("ERROR: ")]
+    return errors[-1][len("ERROR: "):] if errors else ""
 
 
 def wanted(group: str) -> str:
@@ -61,8 +82,7 @@ def ensure(groups: list[str]) -> Path:
             on_line=lambda line: step.update(line.split(" (")[0].strip()[:40]))
         if status != 0:
             step.note = "not installed"
-            errors = [line for line in output.splitlines() if line.startswith("ERROR: ")]
-            reason = errors[-1][len("ERROR: "):] if errors else f"pip ended with status {status}"
+            reason = why_not(output) or f"pip ended with status {status}"
             MARKER.unlink()  # pip installs nothing unless it has everything
             raise Unavailable(f"{reason.rstrip('.')} (log: {paths.LOGS / 'pip.log'})")
         for group in todo:
