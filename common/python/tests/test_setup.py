@@ -1,5 +1,9 @@
 """Packages, the Python environment and small helpers of the launcher, with the network faked."""
+import re
+from importlib import metadata
+
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from fa2course.launcher import build, packages, paths, process, toolchain, venv
 from fa2course.launcher.commands import compare, test as test_command
@@ -264,3 +268,18 @@ def test_compiler_with_a_version_in_its_name(tmp_path, monkeypatch, names, found
     monkeypatch.setattr(toolchain, "tool", lambda name: name)
     arguments = [word for word in build.configure_arguments("sim", "cmake") if "C_COMPILER" in word]
     assert arguments == ([f"-DCMAKE_C_COMPILER={tmp_path / found}"] if found else [])
+
+
+def pinned() -> list[str]:
+    texts = (path.read_text() for path in sorted(paths.REQUIREMENTS.glob("*.txt")))
+    return re.findall(r"^([\w.-]+)==", "\n".join(texts), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", pinned())
+def test_pinned_package_takes_the_oldest_python(name):
+    """The launcher promises 3.11; Debian 12 has 3.11.2."""
+    try:
+        wanted = metadata.metadata(name).get("Requires-Python")
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{name} is not in this environment")
+    assert SpecifierSet(wanted or "").contains("3.11.0")
