@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -252,12 +253,22 @@ def test_gradescope_takes_a_bare_kernel(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives submissions users of their own")
-def test_a_course_that_submissions_cannot_read_is_a_sentence(tmp_path):
-    program = tmp_path / "bin" / "fa2-check"
-    program.parent.mkdir()
-    program.touch(mode=0o700)
+def test_a_course_that_submissions_cannot_read_is_copied(build_dir, tmp_path):
+    """As a clone in /root is."""
+    build = Build(tmp_path / "build", tmp_path)
+    build.program.parent.mkdir(parents=True)
+    shutil.copy2(build_dir / "bin" / "fa2-check", build.program)
+    shutil.copy2(build_dir / "compile_commands.json", build.folder)
+    for part in one.SEEN_BY_COMPILER:
+        shutil.copytree(ROOT / part, tmp_path / part)
+    build.program.chmod(0o700)
+    copy = one.readable(build)
+    assert copy != build and one.readable(build) == copy and one.readable(copy) == copy
+    kernel = (ROOT / "stage1_naive" / "kernel.cu").read_bytes()
+    assert one.grade(1, kernel, one.Settings(), build)["solved"]
+    (build.folder / "_deps").mkdir()
     with pytest.raises(UserError, match="chmod"):
-        one.require_readable(Build(tmp_path))
+        one.readable(build)
 
 
 def test_what_a_killed_grader_left_is_removed(tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         engine = remote(options.scheduler)
         protection = ""  # each worker says what it lacks
     else:
-        one.require_readable(default_build())
+        one.readable(default_build())  # or say that it cannot be
         engine = grade.local(options.jobs)
     out = options.out.resolve()
     graded = grade.grades(found, settings, options.points, engine, out / "known", protection)

@@ -4,10 +4,12 @@ Who decides: this process. The compiler and the kernel run in the sandbox. The k
 hands over O, LSE and counters as files; what it prints and its exit status decide nothing. Another
 process, which never loads the kernel, compares O and LSE with the reference.
 """
+import atexit
 import hashlib
 import os
 import shutil
 import tempfile
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -60,22 +62,49 @@ def key_of(stage: int, kernel: bytes, settings: Settings, course: str) -> str:
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:32]
 
 
-def require_readable(build: Build) -> None:
+def open_to_others(path: Path) -> bool:
+    # Bubblewrap mounts the path itself, so that the folders above do not matter.
+    above = [] if protection().bubblewrap else path.parents
+    return bool(path.stat().st_mode & 0o004) and all(s.stat().st_mode & 0o001 for s in above)
+
+
+READABLE = threading.Lock()
+COPIES: dict[Build, Build] = {}
+
+
+def readable(build: Build) -> Build:
     """Where root grades, submissions run as users of their own, who must be able to read the
-    course: else every verdict would be wrong."""
-    if os.geteuid() != 0:
-        return
-    for path in (build.program, paths.ROOT / "common" / "device" / "device.h"):
-        steps = [] if protection().bubblewrap else path.parents  # bubblewrap mounts the path itself
-        if not path.stat().st_mode & 0o004 or not all(s.stat().st_mode & 0o001 for s in steps):
-            raise UserError(f"{path} cannot be read by other users, and submissions run as one: "
-                            f"chmod -R o+rX {paths.ROOT}, and o+x for the folders above it")
+    course. If it lies where they cannot, in /root say, they get a copy of what they need."""
+    needed = (build.program, build.course / "common" / "device" / "device.h")
+    if os.geteuid() != 0 or all(map(open_to_others, needed)):
+        return build
+    if (build.folder / "_deps").is_dir():  # too much to copy
+        raise UserError(f"{build.program} cannot be read by other users, and submissions run as "
+                        f"one: chmod -R o+rX {paths.ROOT}, and o+x for the folders above it")
+    with READABLE:
+        if build not in COPIES:
+            COPIES[build] = copy_of(build)
+    return COPIES[build]
+
+
+def copy_of(build: Build) -> Build:
+    copy = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base())).resolve()
+    atexit.register(remove, copy)
+    for part in SEEN_BY_COMPILER:
+        shutil.copytree(build.course / part, copy / part)
+    there = Build(copy / "build", copy)
+    there.program.parent.mkdir(parents=True)
+    shutil.copy2(build.program, there.program)
+    shutil.copy2(build.folder / "compile_commands.json", there.folder)
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755 if path.is_dir() or path == there.program else 0o644)
+    return there
 
 
 def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = None) -> dict:
     """The result of fa2course.student.check.check() for this kernel."""
     build = build or checker.default_build()
-    require_readable(build)
+    build = readable(build)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base())).resolve()
     try:
         folder.chmod(0o755)
@@ -150,7 +179,7 @@ class Executor:
     def __init__(self, build: Build, kernel: Path, scratch: Path, settings: Settings):
         self.settings, self.ran, self.last = settings, 0, ""
         libraries = [path for name in ("_deps", "lib") if (path := build.folder / name).is_dir()]
-        seen = [paths.ROOT / folder for folder in SEEN_BY_COMPILER]
+        seen = [build.course / folder for folder in SEEN_BY_COMPILER]
         self.compiling = Sandbox(scratch, [*seen, *libraries, kernel])
         self.running = Sandbox(scratch, [build.program, *libraries], owner=self.compiling.owner)
 

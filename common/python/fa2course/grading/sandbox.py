@@ -6,6 +6,7 @@ process bounds what the kernel does not: all processes of the program together, 
 they print and what they leave in the scratch folder. Whoever passes a bound is killed with all of
 its processes.
 """
+import ctypes
 import fcntl
 import functools
 import os
@@ -132,6 +133,7 @@ class Sandbox:
     owner: User | None = None  # of the scratch folder, where sandboxes share one
 
     def __post_init__(self):
+        _adopt_orphans()
         self.scratch = self.scratch.resolve()
         self.token = secrets.token_hex(16)
         self.user = None
@@ -224,9 +226,17 @@ class Sandbox:
             for process in left:
                 try:
                     os.kill(process, signal.SIGKILL)
-                except ProcessLookupError:
+                    os.waitpid(process, os.WNOHANG)  # it has become this process's child
+                except (ProcessLookupError, ChildProcessError):
                     pass
             time.sleep(0.01)
+
+
+def _adopt_orphans() -> None:
+    """What a submission leaves running becomes this process's child, which can see it end. The first
+    process of a container often does not look after orphans: they would stay as zombies."""
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _kernel() -> tuple[int, ...]:

@@ -32,6 +32,7 @@ PARTS = ("first", "all")  # first: fp16 and the first row of the tile table, for
 class Build:
     """A configured build folder of the course with fa2-check in it."""
     folder: Path
+    course: Path = paths.ROOT  # where the common/ lies that kernels include
 
     @property
     def program(self) -> Path:
@@ -68,7 +69,7 @@ def compile_command(build: Build, wrapper: Path, library: Path, include: Path, p
         elif word in ("-o", "-MF", "-MT", "-Werror=all-warnings"):
             skip = word != "-Werror=all-warnings"
         elif not word.endswith((".cpp", ".cu", "_EXPORTS")):
-            kept.append(word)
+            kept.append(word if gpu or not word.startswith("-O") else "-O1")  # as the stages
     if Path(kept[0]).name == "ccache":  # it keeps nothing of a compilation that also links
         kept = kept[1:]
     if part == "first":
@@ -92,7 +93,7 @@ def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute
     include = scratch / "include"
     include.mkdir(exist_ok=True)
     if not (include / "common").is_symlink():
-        (include / "common").symlink_to(paths.ROOT / "common")
+        (include / "common").symlink_to(build.course / "common")
     name = part if backend == "sim" else f"{part}_cuda"
     library = scratch / f"{name}.so"
     library.unlink(missing_ok=True)
@@ -104,14 +105,14 @@ def compile_kernel(build: Build, kernel: Path, scratch: Path, part: str, execute
         return Compiled(library, f"the compiler {done.why()}.")
     if done.returncode != 0 or not library.is_file():
         return Compiled(library, explain(done, kernel, scratch))
-    foreign = foreign_include(library.with_suffix(".d"), kernel, wrapper)
+    foreign = foreign_include(library.with_suffix(".d"), kernel, wrapper, build.course)
     if foreign:
         return Compiled(library, f"the kernel includes {foreign}; a kernel.cu stands by itself: it "
                         "includes common/device/device.h and the standard library.")
     return Compiled(library)
 
 
-def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
+def foreign_include(depfile: Path, kernel: Path, wrapper: Path, course: Path) -> str:
     """A file that the kernel includes and must not, or ""."""
     try:
         text = depfile.read_text(errors="replace").replace("\\\n", " ")
@@ -122,7 +123,7 @@ def foreign_include(depfile: Path, kernel: Path, wrapper: Path) -> str:
         if word.endswith(":") or not path.is_absolute():
             continue
         path = path.resolve()
-        if not (path in (kernel, wrapper.resolve()) or path.is_relative_to(paths.ROOT / "common")):
+        if not (path in (kernel, wrapper.resolve()) or path.is_relative_to(course / "common")):
             return shown(path)
     return ""
 
