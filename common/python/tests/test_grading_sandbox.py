@@ -1,6 +1,8 @@
 """What an untrusted program can do in the grader's sandbox: the limits hold with and without
 bubblewrap, and what it leaves behind cannot mislead the grader."""
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +12,15 @@ import pytest
 from fa2course.grading import sandbox
 from fa2course.grading.sandbox import Limits, MiB, Sandbox
 
+ROOT = Path(__file__).resolve().parents[3]
 LIMITS = Limits(seconds=20, memory=200 * MiB, processes=20, file=5 * MiB, scratch=8 * MiB,
                 output=64 * 1024)
+
+
+def open_to_others(path: Path) -> None:
+    for folder in (path, *path.parents):  # pytest's folders are its user's alone
+        if os.geteuid() == 0 and os.stat(folder).st_mode & 0o005 != 0o005:
+            os.chmod(folder, 0o755)
 
 
 @pytest.fixture(params=["bubblewrap", "limits alone"])
@@ -20,9 +29,7 @@ def box(request, tmp_path, monkeypatch):
         pytest.skip(sandbox.protection().missing)
     if request.param == "limits alone":
         monkeypatch.setattr(sandbox, "protection", lambda: sandbox.Protection(None, "none"))
-    for folder in (tmp_path, *tmp_path.parents):  # pytest's folders are its user's alone
-        if os.geteuid() == 0 and os.stat(folder).st_mode & 0o005 != 0o005:
-            os.chmod(folder, 0o755)
+    open_to_others(tmp_path)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return Sandbox(scratch, limits=LIMITS)
@@ -141,3 +148,30 @@ def test_no_two_sandboxes_have_one_user():
     assert first.id != second.id
     del first
     assert sandbox.User().id < second.id  # given up, so free again
+
+
+FIRST_PROCESS = """
+import subprocess, sys
+sys.exit(subprocess.call([sys.executable, "-c", sys.argv[1], *sys.argv[2:]]))
+"""
+LEAVES_AN_ORPHAN = """
+import sys
+from pathlib import Path
+from fa2course.grading import sandbox
+sandbox.protection = lambda: sandbox.Protection(None, "none")
+box = sandbox.Sandbox(Path(sys.argv[1]))
+ended = box.run(["/bin/bash", "-c", "setsid sleep 77 >/dev/null & exit 3"])
+print(ended.status, "left:", sandbox._marked(box.token, box.user))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process namespace of its own needs root")
+def test_orphans_are_gone_where_the_first_process_does_not_wait_for_them(tmp_path):
+    """As in a container without an init: there they stay as zombies unless somebody adopts them."""
+    open_to_others(tmp_path)
+    done = subprocess.run(["unshare", "-pf", "--mount-proc", sys.executable, "-c", FIRST_PROCESS,
+                           LEAVES_AN_ORPHAN, tmp_path], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": str(ROOT / "common" / "python")})
+    if "unshare" in done.stderr:
+        pytest.skip(f"no namespaces here: {done.stderr.strip()}")
+    assert done.stdout == "3 left: []\n", done.stderr
