@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "common" / "python"))
 
-# By what takes their time. Those that wait leave a core to the others.
+# By what takes their time: a worker takes a whole group.
 GROUPS = {"test_mutants": "compiling mutants", "test_student": "compiling", "test_grading": "compiling",
           "test_launcher": "waiting", "test_scheduler": "waiting", "test_sweep": "waiting"}
 

@@ -137,7 +137,7 @@ def run_python(python: Path, preset: str) -> Counts:
 
         status, output = process.run_logged(
             [str(python), "-m", "pytest", "-v", "--color=no", "--tb=short", f"--junitxml={report}",
-             "-n", str(min(2, build.jobs()) + 1), "--dist", "loadgroup",
+             "-n", str(min(2, build.jobs())), "--dist", "loadgroup",
              "-c", str(paths.PYTHON_SOURCES / "pyproject.toml"),
              str(paths.PYTHON_SOURCES / "tests")],
             "pytest", progress, env=env)
