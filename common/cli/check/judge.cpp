@@ -91,8 +91,8 @@ Multiple multiple_of(const double* expected, const std::vector<double>& got, Bel
 
 bool near(double a, double b) { return std::fabs(a - b) <= 0.03 * std::fabs(b); }
 
-/// How the wrong rows are wrong, in what tells one mistake of the softmax from another: is O wrong, is
-/// LSE, is a row of O the right one times a number, and is l, which LSE gives away, off by that
+/// How the wrong rows are wrong, in what tells one mistake of the softmax from another: is O wrong,
+/// is LSE, is a row of O the right one times a number, and is l, which LSE gives away, off by that
 /// number too. A lane of a quad holds the columns c with c % 8 / 2 equal to its number.
 Json pattern_of(const Workload& workload, const Outputs& outputs, const Tile& tile) {
   const Reference& reference = workload.reference();

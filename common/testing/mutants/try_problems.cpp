@@ -1,8 +1,8 @@
-// fa2-try STAGE VARIANT TILE GRID_Y PROBLEM...: runs a stage of the simulator on problems, as every stage's
-// contract test does, until one goes wrong. Prints "right", or what kind of mistake it is ("wrong", or
-// the rule of the simulator that was broken) and, below it, the sentence. VARIANT may be "", TILE is
-// "first", or "ring" for the first with a ring of buffers; GRID_Y is how many blocks a grid may have along
-// y, 65535 on a GPU.
+// fa2-try STAGE VARIANT TILE GRID_Y PROBLEM...: runs a stage of the simulator on problems, as every
+// stage's contract test does, until one goes wrong. Prints "right", or what kind of mistake it is
+// ("wrong", or the rule of the simulator that was broken) and, below it, the sentence. VARIANT may
+// be "", TILE is "first", or "ring" for the first with a ring of buffers; GRID_Y is how many blocks
+// a grid may have along y, 65535 on a GPU.
 #include <algorithm>
 #include <cstdio>
 #include <string>
