@@ -98,7 +98,8 @@ def environment_lines(peak: float | None) -> list[str]:
         f"commit {os.environ.get('FA2_COMMIT') or commit() or 'unknown'} | "
         f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         f"# median of {timing.RUNS} runs after {timing.WARM_UPS} warm-ups, device events, backends "
-        f"in turn, in another order in every round; N < {timing.REPLAY_BELOW}: replayed from a CUDA graph. "
+        f"in turn, in another order in every round; N < {timing.REPLAY_BELOW}: replayed from a "
+        "CUDA graph. "
         "TFLOP/s = 4 B H N^2 d / time, halved when causal",
         f"# datasheet peak {f'{peak:g}' if peak else 'unknown'} TFLOP/s (fp16, fp32 accumulate) | "
         f"in this process: cuBLAS GEMM 8192^3 {measured_gemm():.0f} TFLOP/s, mma.sync alone "

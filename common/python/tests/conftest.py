@@ -13,8 +13,9 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "common" / "python"))
 
 # By what takes their time: a worker takes a whole group.
-GROUPS = {"test_mutants": "compiling mutants", "test_student": "compiling", "test_grading": "compiling",
-          "test_launcher": "waiting", "test_scheduler": "waiting", "test_sweep": "waiting"}
+GROUPS = {"test_mutants": "compiling mutants", "test_student": "compiling",
+          "test_grading": "compiling", "test_launcher": "waiting", "test_scheduler": "waiting",
+          "test_sweep": "waiting"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
