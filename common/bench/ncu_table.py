@@ -39,6 +39,7 @@ class Shape:
     seqlen: int
     headdim: int
     causal: bool
+    products: int = 2  # Q K^T and P V; the profiled kernel of stage 1 has the first alone
 
     def __str__(self) -> str:
         mask = "causal" if self.causal else "full"
@@ -46,7 +47,8 @@ class Shape:
 
     @property
     def flops(self) -> float:
-        full = 4.0 * self.batch * self.heads * self.seqlen**2 * self.headdim
+        one = 2.0 * self.batch * self.heads * self.seqlen**2 * self.headdim
+        full = self.products * one
         return full / 2 if self.causal else full
 
     @property
@@ -62,7 +64,8 @@ class Shape:
 
 def shape_of(about: dict) -> Shape:
     """Of the JSON beside a report."""
-    return Shape(*(about[f] for f in ("batch", "heads", "seqlen", "headdim", "causal")))
+    products = 1 if about["backend"] == "stage1" else 2
+    return Shape(*(about[f] for f in ("batch", "heads", "seqlen", "headdim", "causal")), products)
 
 
 @dataclass

@@ -48,7 +48,7 @@ def simulate(about: dict) -> dict[str, int]:
     program = Path(build) / "bin" / "fa2-counts"
     launches = counts.count(program, about["gpu_model"], [(kernel, shape)])[0]
     total = dict.fromkeys(library.load().counter_names, 0)
-    for launch in launches:
+    for launch in launches[:1] if number == 1 else launches:  # of stage 1 only S is profiled
         for name, value in launch.counters.items():
             total[name] += value
     return total
@@ -74,10 +74,15 @@ def main(words: list[str]) -> int:
     )
     lines = [f"{report.gpu}, driver {about['driver']}, CUDA {about['cuda']}, commit "
              f"{about['commit']}. {shape}, tiles {about['tiles']}."]  # fmt: skip
+    if about["backend"] == "stage1":
+        lines.append("The kernel of S = Q K^T alone, the first of the stage's three.")
+    if about["backend"] in ("stage1", "stage2", "stage3", "stage4"):
+        lines.append("Why hardware has fewer wavefronts and conflicts: "
+                     "notes/simulator_vs_hardware.md.")  # fmt: skip
     text = ncu_table.markdown(f"Nsight Compute: {about['backend']}", lines, rows)
     paths.write_whole(path.with_suffix(".md"), text)
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    print(lines[0] + "\n")
+    print("\n".join(lines) + "\n")
     for row in rows:
         print("  ".join(cell.strip().ljust(w) for cell, w in zip(row, widths)).rstrip())
     print(f"\nWritten: {path.with_suffix('.md')}")

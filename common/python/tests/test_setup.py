@@ -1,14 +1,19 @@
 """Packages, the Python environment and small helpers of the launcher, with the network faked."""
+import importlib
 import re
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
 from fa2course.launcher import build, packages, paths, process, toolchain, venv
+from fa2course.launcher import commands
 from fa2course.launcher.commands import compare, test as test_command
 from fa2course.launcher.errors import UserError
 from fa2course.launcher.options import check_known, value_of
+
+COMMANDS = Path(commands.__file__).parent
 
 
 @pytest.fixture
@@ -172,6 +177,13 @@ def test_options():
         check_known("x", "--seqlen", ["--seq"])
     assert value_of("--out", ["--out", "a", "--out=b"]) == "b"
     assert value_of("--out", ["--out"]) is None
+
+
+@pytest.mark.parametrize("name", [path.stem for path in COMMANDS.glob("[a-z]*.py")])
+def test_every_option_that_a_help_shows_is_known(name):
+    text = importlib.import_module(f"fa2course.launcher.commands.{name}").HELP
+    shown = re.findall(r"(?<![\w-])--[A-Za-z][\w-]*", text)
+    check_known(name, text, shown)
 
 
 def test_counts_of_junit(tmp_path):

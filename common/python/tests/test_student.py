@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from fa2course import mutants
-from fa2course.launcher import stages
+from fa2course.launcher import build, gpu, paths, stages
 from fa2course.launcher.commands import check as command
 from fa2course.launcher.commands import compare
 from fa2course.launcher.errors import UserError
@@ -281,7 +281,36 @@ def test_own_kernel_takes_part_in_the_comparison(checks, tmp_path):
     assert own["ok"] and own["counters"]["blocks"] < records[0]["counters"]["blocks"]
 
 
+def test_own_kernel_takes_part_on_a_gpu(tmp_path):
+    """A library of its own runtime and its own launch(), in a program that has both as well."""
+    if not gpu.look().usable:
+        pytest.skip("no GPU here")
+    build.ensure_built("cuda", ["fa2-compare", "fa2-check"])
+    made = checker.Build(paths.preset_dir("cuda"))
+    (tmp_path / "kernel.cu").write_text(
+        replaced(solution(3), "log2_scale(p);", "1.05f * log2_scale(p);"))
+    for kernel, right in (ROOT / stages.find("3") / "kernel.cu", True), (tmp_path / "kernel.cu",
+                                                                         False):
+        compiled = compiler.compile_kernel(made, kernel, tmp_path / str(right), "first",
+                                           execute.plainly, "cuda")
+        assert not compiled.problem
+        done = subprocess.run(
+            [str(made.folder / "bin" / "fa2-compare"), "--backend", "cuda", "--quiet",
+             "--stages=3", "--seqlen=256", "--headdim=64", f"--mine=3={compiled.library}",
+             "--out", str(tmp_path)], check=False, capture_output=True, text=True, timeout=60)
+        records = json.loads((tmp_path / "compare.json").read_text())["records"]
+        assert [record["ok"] for record in records[:2]] == [True, right], done.stdout
+        assert right or "refused" not in records[1]["reason"]
+
+
 # ---- without a build ----
+
+def test_a_kernel_for_the_gpu_keeps_its_own_launch(tmp_path):
+    (tmp_path / "compile_commands.json").write_text(json.dumps([
+        {"file": "/x/stage1_naive/kernel.cu", "command": "nvcc -O3 -x cu -c kernel.cu -o k.o"}]))
+    words = compiler.compile_command(compiler.Build(tmp_path), tmp_path / "a.cu", tmp_path / "a.so",
+                                     tmp_path, "all", "cuda")
+    assert any(word.startswith("-Xlinker=") and "-Bsymbolic" in word for word in words)
 
 def test_own_kernels_are_those_of_the_stages_asked_for(tmp_path, monkeypatch):
     for number in (3, 5, 6):

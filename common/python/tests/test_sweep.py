@@ -143,6 +143,8 @@ def test_plot_of_a_file_that_is_none(tmp_path):
 
 @pytest.mark.parametrize("words, sentence", [
     (["sweep"], "needs a GPU: no GPU in this test"),
+    (["sweep", "--mode", "fwd", "--batch_size", "2", "--nheads", "16", "--seqlen", "512",
+      "--headdim", "64", "--dtype", "fp16", "--causal"], "needs a GPU: no GPU in this test"),
     (["profile", "2"], "profiling needs a GPU: no GPU in this test"),
     (["profile", "official"], "profiling needs a GPU"),
     (["sweep", "--mode", "bwd"], "forward pass only"),

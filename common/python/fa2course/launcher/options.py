@@ -17,7 +17,7 @@ class Parser(argparse.ArgumentParser):
 
 def check_known(command: str, help_text: str, arguments: list[str]) -> None:
     """Refuses an option that the help does not name, before any set-up is done for it."""
-    known = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", help_text))
+    known = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]*", help_text))
     for word in arguments:
         if word == "--":
             return

@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from . import paths, process, toolchain
-from .console import Step
+from .console import Step, say
 from .errors import UserError
 
 # For a Python without ensurepip, as Debian's without python3-venv: pip installs itself from this.
@@ -133,6 +133,7 @@ def ensure_or_system(groups: list[str], modules: list[str]) -> Path:
         check = subprocess.run([sys.executable, "-c", f"import {', '.join(modules)}"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if check.returncode == 0:
+            say(f"{sys.executable} has {', '.join(modules)}: going on with it")
             return Path(sys.executable)
         raise UserError(f"the Python packages {', '.join(modules)} are missing and could not be "
                         f"installed into build/venv: {error}") from None

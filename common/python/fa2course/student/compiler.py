@@ -76,8 +76,9 @@ def compile_command(build: Build, wrapper: Path, library: Path, include: Path, p
         kept.append("-DFA2_FIRST_INSTANCE")
     common = ["-I", str(include), "-shared", "-o", str(library), str(wrapper)]
     if gpu:
-        # The program has a CUDA runtime of its own: the kernel's must not be taken for it.
-        return [*kept, "-Xcompiler=-fPIC", "-Xlinker=--exclude-libs,ALL", *common]
+        # The program has a CUDA runtime and a launch() of its own, which know nothing of this kernel:
+        # neither may take the other's.
+        return [*kept, "-Xcompiler=-fPIC", "-Xlinker=--exclude-libs,ALL,-Bsymbolic", *common]
     return [*kept, "-fPIC", "-MMD", "-MF", str(library.with_suffix(".d")), *common]
 
 
