@@ -238,6 +238,13 @@ def plan_like(file: Path) -> list[tuple[Row, list[str]]]:
     return list(todo.values())
 
 
+def keep(partial: Path | None, line: object) -> None:
+    """Writes it at once: an interrupt leaves whole rows."""
+    if partial:
+        with open(partial, "a") as file:
+            file.write(f"{line}\n")
+
+
 def run(options: argparse.Namespace) -> int:
     if not torch.cuda.is_available():
         raise library.CannotRunHere(f"PyTorch {torch.__version__} sees no GPU")
@@ -265,9 +272,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"fa2 sweep: goes on after {len(done)} rows in {partial}", file=sys.stderr)
     lines = [*environment_lines(peak), sweep_file.header()]
     show("\n".join(lines), flush=True)
-    file = open(partial, "a", buffering=1) if partial else None  # line by line
-    if file:
-        file.write("\n".join(lines) + "\n")
+    keep(partial, "\n".join(lines))
     wrong = 0
     for i, (shape, names) in enumerate(todo):
         left = [name for name in names
@@ -277,11 +282,9 @@ def run(options: argparse.Namespace) -> int:
             print(f"\r{i + 1}/{len(todo)} shapes ", end="", file=sys.stderr, flush=True)
         for row in measure(shape, left, peak) if left else []:
             show(row, flush=True)
-            if file:
-                file.write(f"{row}\n")  # at once: an interrupt leaves whole rows
+            keep(partial, row)
             wrong += failed(row)
-    if file:
-        file.close()
+    if partial:
         partial.replace(out)
         if options.like:
             add_peers(options.like, sweep_file.read(out)[1])

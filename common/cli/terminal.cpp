@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+
+#include "common/device/error.h"
 
 namespace fa2::cli {
 
@@ -18,6 +22,11 @@ int terminal_width() {
     width = std::atoi(columns);
   }
   return std::max(width, 40);
+}
+
+void end_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw Error(std::string("The output could not be written: ") + std::strerror(errno) + ".");
 }
 
 Progress::Progress(int steps, bool quiet)

@@ -7,6 +7,9 @@ namespace fa2::cli {
 /// Columns for text on standard output: the terminal's, else COLUMNS, else 100. At least 40.
 int terminal_width();
 
+/// A program's last act: throws fa2::Error if not all of what it printed could be written.
+void end_output();
+
 /// What a long run is doing, on standard error: one line that renews itself on a terminal, plain
 /// lines elsewhere.
 class Progress {

@@ -166,7 +166,9 @@ int compare(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return compare({argv + 1, argv + argc});
+    const int status = compare({argv + 1, argv + argc});
+    fa2::cli::end_output();
+    return status;
   } catch (const std::bad_alloc&) {
     std::fputs("fa2 compare: out of memory; choose a smaller shape.\n", stderr);
   } catch (const std::exception& e) {

@@ -73,7 +73,9 @@ int fuzz(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return fuzz({argv + 1, argv + argc});
+    const int status = fuzz({argv + 1, argv + argc});
+    fa2::cli::end_output();
+    return status;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fa2 fuzz: %s\n", e.what());
   }

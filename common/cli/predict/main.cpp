@@ -11,6 +11,7 @@
 
 #include "common/cli/compare/machine.h"
 #include "common/cli/compare/runner.h"
+#include "common/cli/terminal.h"
 #include "common/device/error.h"
 #include "common/harness/failure.h"
 #include "common/harness/parallel.h"
@@ -155,7 +156,8 @@ int main(int argc, char** argv) {
     } else {
       throw Error("use: fa2-counts plan [options of fa2-compare], or fa2-counts run MODEL < jobs");
     }
-    std::cout << answer.dump() << "\n";
+    std::cout << answer.dump() << std::endl;
+    cli::end_output();
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

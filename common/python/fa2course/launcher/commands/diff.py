@@ -1,12 +1,13 @@
 """./fa2 diff N"""
 import difflib
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import paths, process, stages
+from .. import paths, stages
 from ..errors import UserError
 from ..options import Parser
 
@@ -165,11 +166,11 @@ def show(texts: dict[str, str]) -> None:
                 (Path(folder) / path).parent.mkdir(exist_ok=True)
                 (Path(folder) / path).write_text(text)
             color = "always" if sys.stdout.isatty() else "never"
-            sys.stdout.flush()
-            status = process.run_foreground(
+            done = subprocess.run(
                 ["git", "-C", folder, "diff", "--no-index", f"--color={color}",
-                 "--diff-algorithm=histogram", "--", *texts])
-        if status in (0, 1):  # 1: there are differences
+                 "--diff-algorithm=histogram", "--", *texts], capture_output=True, text=True)
+        if done.returncode in (0, 1):  # 1: there are differences
+            print(done.stdout, end="")  # by us: git does not notice a full disk
             return
     (before, old), (after, new) = texts.items()
     for line in difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{before}",
