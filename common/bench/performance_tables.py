@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NOTES = ROOT / "notes"
 sys.path[:0] = [str(ROOT / "common" / "python"), str(ROOT / "common" / "bench")]
 
+import ncu_table  # noqa: E402
 import sweep_file  # noqa: E402
 
 from fa2course.launcher.paths import write_whole  # noqa: E402
@@ -26,6 +27,8 @@ VARIANTS = {
     "stage4_fa2_warps/kv_split": ("4", "stage 4, warps split K and V, one combine at the end"),
     "stage6_fa2_deferred/threshold_0": ("6 lazy", "stage 6 lazy with threshold 0"),
 }
+PROFILES = {"_stage1": "stage 1, S", "_stage2": "stage 2", "": "stage 6 lazy",
+            "_official": "official FA2"}  # fmt: skip
 MASKS = [(64, False), (64, True), (128, False), (128, True)]
 
 
@@ -103,18 +106,31 @@ def swept() -> dict[tuple, dict[str, sweep_file.Row]]:
     return found
 
 
+def again() -> dict[tuple, dict[str, float]]:
+    """Times of `compare --peers` in other processes, by case and backend."""
+    found: dict[tuple, dict[str, float]] = {}
+    for r in json.loads((NOTES / "results" / "h200.json").read_text())["peers"]:
+        case = *r["shape"].values(), r["dtype"]
+        found.setdefault(case, {})[r["backend"]] = r["time_ms"]
+    return found
+
+
 def peers() -> str:
-    at = swept()
+    at, other = swept(), again()
     rows = [["shape", "d", "mask", "official FA2", "Triton FA2", "cuDNN", "stage 6 lazy",
-             "spread, ours and official", "over the official", "over Triton"]]  # fmt: skip
+             "spread, ours and official", "over the official", "over Triton",
+             "again: the official", "Triton"]]  # fmt: skip
     for case in in_order(at):
         shape, *mask = label(case[:5])
         run = at[case]
         ours, flash, triton = run["stage6"], run["sdpa_flash"], run["triton_fa2"]
+        times = other.get(case)
         rows.append([shape + " bf16" * (case[5] == "bf16"), *mask,
                      *(digits(r.tflops) for r in (flash, triton, run["sdpa_cudnn"], ours)),
                      f"{ours.spread:.0%}, {flash.spread:.0%}",
-                     f"{flash.ms / ours.ms:.2f}", f"{triton.ms / ours.ms:.2f}"])  # fmt: skip
+                     f"{flash.ms / ours.ms:.2f}", f"{triton.ms / ours.ms:.2f}",
+                     *(f"{times[name] / times['stage6']:.2f}" if times else ""
+                       for name in ("sdpa_flash", "triton_fa2"))])  # fmt: skip
     return table(*rows)
 
 
@@ -138,9 +154,33 @@ def summary() -> str:
     return table(*rows)
 
 
+def profiles() -> str:
+    columns = []
+    for suffix, name in PROFILES.items():
+        about = json.loads((NOTES / f"fa2_ncu_4096_d128{suffix}.json").read_text())
+        report, tile = ncu_table.read_kept(about), about.get("tile")
+        v, hmma = report.values, report.values[ncu_table.HMMA]
+        pipe = max(ncu_table.PIPES, key=lambda pipe, v=v: v.get(pipe, 0))
+        other = pipe.removeprefix("sm__inst_executed_pipe_").split(".")[0]
+        columns.append({
+            "": name,
+            "tile": tile and f"{tile['Br']} x {tile['Bc']}, {tile['warps']} warps" or "",
+            "blocks per SM": report.blocks_per_sm,
+            "tensor pipe active": f"{v[ncu_table.TENSOR_ACTIVE]:.1f}%",
+            "instructions per HMMA": f"{v[ncu_table.INSTRUCTIONS] / hmma:.2f}",
+            "busiest other pipe": f"{other} {v[pipe]:.1f}%",
+            "HMMA": f"{hmma:,.0f}",
+            "barriers (BAR)": f"{report.opcode('BAR'):,}",
+            "DRAM bytes (least 135 MB)": f"{report.dram_bytes / 1e6:,.0f} MB",
+            "DRAM busy": f"{v[ncu_table.DRAM_SHARE]:.1f}%",
+            "time under the profiler": f"{v[ncu_table.TIME] / 1e6:.3g} ms",
+        })  # fmt: skip
+    return table(*([what, *(column[what] for column in columns)] for what in columns[0]))
+
+
 def refreshed(text: str) -> str:
     """The note with its tables made anew."""
-    for make in (parents, peers, summary, variants):
+    for make in (parents, profiles, peers, summary, variants):
         name = make.__name__
         place = re.compile(f"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
         if not place.search(text):

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT / "notes"
 sys.path.insert(0, str(ROOT / "common" / "bench"))
 pytestmark = pytest.mark.usefixtures("built")
-PROFILES = ["fa2_ncu_4096_d128", "fa2_ncu_4096_d128_stage2", "fa2_ncu_4096_d128_official"]
+PROFILES = [f"fa2_ncu_4096_d128{name}" for name in ("", "_stage1", "_stage2", "_official")]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ sys.path.insert(0, str(ROOT / "common" / "bench"))
 tables = importlib.import_module("performance_tables")
 
 
-@pytest.mark.parametrize("make", [tables.parents, tables.peers, tables.summary, tables.variants])
+@pytest.mark.parametrize("make", [tables.parents, tables.profiles, tables.peers, tables.summary,
+                                  tables.variants])  # fmt: skip
 def test_tables_are_made_again(make):
     """Table by table, so that a difference names its own."""
     name = make.__name__

@@ -111,7 +111,8 @@ def run(arguments: list[str]) -> int:
     about = {"backend": backend, "batch": options.batch, "heads": options.heads,
              "seqlen": options.seqlen, "headdim": options.headdim, "causal": options.causal,
              "tiles": options.tiles, "gpu_model": model_of(found.name), "driver": found.driver,
-             "cuda": found.nvcc_version, "commit": commit()}  # fmt: skip
+             "cuda": found.nvcc_version,
+             "commit": os.environ.get("FA2_COMMIT") or commit()}  # fmt: skip
     paths.write_whole(target.with_suffix(".json"), json.dumps(about, indent=1) + "\n")
     return show(target)
 
