@@ -1,5 +1,15 @@
 # How a stage and a test are built. See common/cmake/stages.cmake for the list of stages.
 
+# Catch2 takes longer to parse than most tests: once for all of them. (ccache would keep nothing that is
+# compiled with such a header, and is the better of the two.)
+if(NOT FA2_CCACHE)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/catch_header.cpp" CONTENT "int main() {}\n")
+  add_executable(fa2_catch_header "${PROJECT_BINARY_DIR}/generated/catch_header.cpp")
+  target_link_libraries(fa2_catch_header PRIVATE fa2_flags fa2_quick_build fa2_catch)
+  target_precompile_headers(fa2_catch_header PRIVATE
+    "${PROJECT_SOURCE_DIR}/common/testing/catch.h")
+endif()
+
 # fa2_add_test(<name> SOURCES <file.cpp>... [LIBRARIES <target>...] [TIMEOUT <seconds>])
 # A Catch2 executable <name>; every test case becomes a ctest test "<name>/<test case>" (no ';' in
 # their names: CMake splits there). It links the whole course (fa2course) unless LIBRARIES names what
@@ -14,6 +24,9 @@ function(fa2_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE fa2_flags fa2_quick_build ${arg_LIBRARIES} fa2_catch)
+  if(TARGET fa2_catch_header)
+    target_precompile_headers(${name} REUSE_FROM fa2_catch_header)
+  endif()
   catch_discover_tests(${name} TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
 endfunction()

@@ -13,8 +13,8 @@
 #include "common/device/problem.h"
 #include "common/sim/collectives.h"
 #include "common/sim/float16.h"
-#include "common/sim/launch.h"
 #include "common/sim/pointers.h"
+#include "common/sim/primitives.h"
 #include "common/sim/registers.h"
 
 #define FA2_BACKEND on_sim
@@ -40,10 +40,10 @@ namespace fa2::sim {
 inline dim3 to_dim3(const Index3& i) { return {i[0], i[1], i[2]}; }
 }  // namespace fa2::sim
 
-#define threadIdx (::fa2::sim::to_dim3(::fa2::sim::lane_for_access().thread))
-#define blockIdx (::fa2::sim::to_dim3(::fa2::sim::lane_for_access().machine->block()))
-#define blockDim (::fa2::sim::to_dim3(::fa2::sim::lane_for_access().machine->launch().block))
-#define gridDim (::fa2::sim::to_dim3(::fa2::sim::lane_for_access().machine->launch().grid))
+#define threadIdx (::fa2::sim::to_dim3(::fa2::sim::running_lane().thread))
+#define blockIdx (::fa2::sim::to_dim3(::fa2::sim::block_index()))
+#define blockDim (::fa2::sim::to_dim3(::fa2::sim::block_size()))
+#define gridDim (::fa2::sim::to_dim3(::fa2::sim::grid_size()))
 
 namespace fa2::inline on_sim {
 
@@ -70,11 +70,10 @@ enum class Use { tiles, statistics, partial_o, barriers };
 /// Accesses through the result must stay inside it; `name` labels it in messages.
 template <class T>
 sptr<T> dyn_smem(int byte_offset, int count, Use use, const char* name, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
   const sim::SharedArray array{static_cast<uint32_t>(byte_offset),
                                static_cast<uint32_t>(count) * static_cast<uint32_t>(sizeof(T)),
                                sizeof(T), static_cast<int>(use), name};
-  return {array.begin, lane.machine->declare_array(lane, array, site)};
+  return {array.begin, sim::declare_array(array, site)};
 }
 
 /// The most shared memory of a block that code is compiled for; what the modelled GPU has is checked
@@ -88,10 +87,7 @@ struct alignas(16) float4_t {
 
 // ---- Barriers -----------------------------------------------------------------------------------
 
-inline void block_barrier(Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->block_barrier(lane, site);
-}
+inline void block_barrier(Site site = Site::here()) { sim::block_barrier(site); }
 inline void warp_barrier(Site site = Site::here()) { sim::warp_barrier(sim::all_lanes, site); }
 
 // ---- Warp collectives ---------------------------------------------------------------------------
@@ -142,43 +138,37 @@ void mma_m16n8k16(RD (&D)[4], const uint32_t (&A)[4], uint32_t B0, uint32_t B1, 
 template <class T>
 void cp_async_16(sptr<T> to, std::type_identity_t<gptr<const T>> from, bool valid,
                  Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->copy_async(lane, to.address, to.array, from.get(), from.home(), valid, site);
+  sim::copy_async(to.address, to.array, from.get(), from.home(), valid, site);
 }
 
 /// Closes the group of this thread's copies since the last commit.
-inline void cp_async_commit() { ++sim::lane_for_access().groups; }
+inline void cp_async_commit() { ++sim::running_lane().groups; }
 
 /// Waits until at most `Pending` of this thread's groups are still in flight. It says nothing about
 /// other threads' copies: a barrier must follow before anyone reads them.
 template <int Pending>
 void cp_async_wait(Site site = Site::here()) {
   static_assert(Pending >= 0);
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->copy_wait(lane, Pending, site);
+  sim::copy_wait(Pending, site);
 }
 
 // ---- mbarriers: counted barriers in shared memory -----------------------------------------------
 
 inline void mbarrier_init(sptr<uint64_t> bar, int arrivals, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->mbarrier_init(lane, bar.address, bar.array, arrivals, site);
+  sim::mbarrier_init(bar.address, bar.array, arrivals, site);
 }
 inline void mbarrier_arrive(sptr<uint64_t> bar, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->mbarrier_arrive(lane, bar.address, bar.array, false, site);
+  sim::mbarrier_arrive(bar.address, bar.array, false, site);
 }
 
 /// This thread arrives once all of its copies so far have landed (counted in the init's arrivals).
 inline void cp_async_arrive(sptr<uint64_t> bar, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->mbarrier_arrive(lane, bar.address, bar.array, true, site);
+  sim::mbarrier_arrive(bar.address, bar.array, true, site);
 }
 
 /// Waits until the phase with this parity (0 for the first) has completed.
 inline void mbarrier_wait(sptr<uint64_t> bar, int parity, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  lane.machine->mbarrier_wait(lane, bar.address, bar.array, parity, site);
+  sim::mbarrier_wait(bar.address, bar.array, parity, site);
 }
 
 /// `value`; on the GPU the compiler may not keep it in a register over a loop.
@@ -192,8 +182,8 @@ inline Value recomputed(Value value) {
 /// 2^x, flushing denormals; exp2(-inf) = 0. Counted by what x is: a score, or a statistic.
 template <class R>
 R fast_exp2(R x) {
-  if (sim::Lane* lane = sim::this_lane()) {
-    fa2_counters& c = lane->machine->counters;
+  if (sim::running != nullptr) {
+    fa2_counters& c = *sim::running->counters;
     if constexpr (std::is_same_v<R, reg<S_tag>>) ++c.exp2_p;
     if constexpr (std::is_same_v<R, reg<stat_tag>>) ++c.exp2_stats;
   }
@@ -236,8 +226,7 @@ uint32_t pack2(float low, float high) {
 /// Stores two packed 16-bit elements to global memory (4-byte aligned).
 template <class T>
 void store2(gptr<T> to, uint32_t bits, Site site = Site::here()) {
-  sim::Lane& lane = sim::lane_for_access();
-  std::memcpy(lane.machine->global_access(lane, to.get(), to.home(), 4, 4, true, site), &bits, 4);
+  std::memcpy(sim::global_access(to.get(), to.home(), 4, true, site), &bits, 4);
 }
 
 // ---- Launch -------------------------------------------------------------------------------------

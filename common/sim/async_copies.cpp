@@ -12,7 +12,7 @@ namespace fa2::sim {
 void Machine::copy_async(Lane& lane, uint32_t to, uint32_t array, const void* from,
                          const GlobalArray* home, bool valid, Site site) {
   if (valid)
-    global_access(lane, from, home, 16, 16, false, site);  // counts the bytes, too
+    global_access(lane, from, home, 16, false, site);  // counts the bytes, too
   else
     step(lane, site);
   check_bounds(lane, to, array, 16, "copies to");

@@ -1,16 +1,14 @@
 #pragma once
 // A mistake of a kernel that the machine caught.
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/device/error.h"
+#include "common/sim/primitives.h"
 #include "common/sim/site.h"
 
 namespace fa2::sim {
-
-using Index3 = std::array<unsigned, 3>;
 
 /// The rules that a kernel can break (Report::rule).
 namespace rule {

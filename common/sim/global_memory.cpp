@@ -13,7 +13,7 @@ const GlobalArray* Machine::find_global(const void* address) {
 }
 
 std::byte* Machine::global_access(Lane& lane, const void* address, const GlobalArray* home,
-                                  uint32_t bytes, uint32_t alignment, bool write, Site site) {
+                                  uint32_t bytes, bool write, Site site) {
   step(lane, site);
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   const auto what = [&] {
@@ -66,11 +66,11 @@ std::byte* Machine::global_access(Lane& lane, const void* address, const GlobalA
                          : "inside of " + home->name + " and reaches over its end") +
                     " (" + std::to_string(size) + " bytes)",
                 "check the index, the strides and the rows behind the last one"));
-  if (at % alignment != 0)
+  if (at % bytes != 0)
     fail(lane,
          report(rule::misaligned,
                 "an access of " + std::to_string(bytes) + " bytes must be at a multiple of " +
-                    std::to_string(alignment) + " bytes",
+                    std::to_string(bytes) + " bytes",
                 "make the pointer, the strides and the column multiples of the access's size"));
   if (write && !home->writable)
     fail(lane, report(rule::read_only, home->name + " is an input of the kernel",

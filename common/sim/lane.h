@@ -8,7 +8,7 @@
 #include "common/sim/banks.h"
 #include "common/sim/clocks.h"
 #include "common/sim/fiber.h"
-#include "common/sim/finding.h"
+#include "common/sim/primitives.h"
 
 namespace fa2::sim {
 
@@ -38,11 +38,10 @@ struct AsyncCopy {
   uint32_t landed;  // 0: in flight; else the clock at which it was released to an mbarrier
 };
 
-struct Lane {
+struct Lane : RunningLane {
   Context context;
   Machine* machine = nullptr;
   Warp* warp = nullptr;
-  Index3 thread{};    // threadIdx
   int id = 0;         // in the block
   uint8_t index = 0;  // in the warp
   uint8_t turn = 0;   // place in the warp's order of turns
@@ -58,7 +57,6 @@ struct Lane {
 
   AccessLog log;
   std::vector<AsyncCopy> copies;  // oldest first
-  uint32_t groups = 0;            // cp.async groups committed so far
 
   std::shared_ptr<const Knowledge> acquired;  // from mbarriers, beyond what its warp knows
   uint32_t own_copies_known = 0;              // clock up to which its own mbarrier copies are seen
@@ -94,8 +92,7 @@ struct Warp {
   }
 };
 
-/// The lane that runs on this OS thread, or null outside of kernels.
-extern constinit thread_local Lane* running;
-[[gnu::always_inline]] inline Lane* this_lane() { return running; }
+/// The whole of the lane that runs, or null.
+inline Lane* this_lane() { return static_cast<Lane*>(running); }
 
 }  // namespace fa2::sim

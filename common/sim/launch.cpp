@@ -1,4 +1,4 @@
-#include "common/sim/launch.h"
+#include "common/sim/machine.h"
 
 #include <algorithm>
 #include <atomic>
@@ -23,9 +23,8 @@ class GridRun {
 
   void run() {
     const int workers = worker_count();
-    auto& machines = session_.machines_;
-    while (machines.size() < static_cast<size_t>(workers))
-      machines.push_back(std::make_unique<Machine>());
+    session_.need_machines(static_cast<size_t>(workers));
+    const auto& machines = session_.machines_;
     std::vector<std::thread> threads;
     for (int i = 1; i < workers; ++i)
       threads.emplace_back([this, &machine = *machines[static_cast<size_t>(i)]] { work(machine); });

@@ -11,8 +11,6 @@
 
 namespace fa2::sim {
 
-constinit thread_local Lane* running = nullptr;
-
 namespace {
 
 // Thrown through a fiber whose block has failed.
@@ -65,6 +63,7 @@ void Machine::begin_launch(const Launch& launch) {
   for (int i = 0; i < threads_; ++i) {
     Lane& lane = lanes_[i];
     lane.machine = this;
+    lane.counters = &counters;
     lane.warp = &warps_[static_cast<size_t>(i / warp_size)];
     lane.id = i;
     lane.index = static_cast<uint8_t>(i % warp_size);

@@ -33,13 +33,6 @@ struct Launch {
   uint64_t blocks() const { return uint64_t{grid[0]} * grid[1] * grid[2]; }
 };
 
-/// An array that a kernel has laid out in the block's shared memory.
-struct SharedArray {
-  uint32_t begin = 0, bytes = 0, element_bytes = 1;
-  int use = 0;
-  const char* name = "";
-};
-
 /// A counted barrier in shared memory.
 struct Mbarrier {
   uint32_t address = 0;
@@ -95,7 +88,7 @@ class Machine {
   const GlobalArray* find_global(const void* address);
   /// Checks and counts one access of a lane; returns `address`.
   std::byte* global_access(Lane& lane, const void* address, const GlobalArray* home, uint32_t bytes,
-                           uint32_t alignment, bool write, Site site);
+                           bool write, Site site);
 
   void copy_async(Lane& lane, uint32_t to, uint32_t array, const void* from,
                   const GlobalArray* home, bool valid, Site site);

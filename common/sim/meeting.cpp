@@ -31,7 +31,7 @@ void Machine::release_block_barrier_if_complete() {
   ++counters.block_barriers;
   at_barrier_ = 0;
   if (recording_ && running != nullptr) [[unlikely]]
-    settle_steps(*running->warp);
+    settle_steps(*this_lane()->warp);
   for (Warp& warp : warps_) {
     zip_logs(warp, banks_);
     if (warp.alive() != 0) end_step(warp, "block_barrier");

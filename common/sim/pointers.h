@@ -6,16 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/sim/machine.h"
+#include "common/sim/primitives.h"
 
 namespace fa2::sim {
-
-// The lane of this fiber; kernels' memory does not exist outside of kernels.
-inline Lane& lane_for_access() {
-  Lane* lane = this_lane();
-  if (lane == nullptr) throw Error("a kernel's pointer was used outside of a kernel");
-  return *lane;
-}
 
 template <class T>
 constexpr bool is_access_size = sizeof(T) <= 16 && (sizeof(T) & (sizeof(T) - 1)) == 0;
@@ -53,17 +46,12 @@ class SharedElement : public Element<SharedElement<T>, T> {
  private:
   friend Element<SharedElement<T>, T>;
   T load() const {
-    Lane& lane = lane_for_access();
     T value;
-    std::memcpy(&value,
-                lane.machine->shared_access(lane, address_, array_, sizeof(T), false, site_),
-                sizeof(T));
+    std::memcpy(&value, shared_access(address_, array_, sizeof(T), false, site_), sizeof(T));
     return value;
   }
   void store(T value) const {
-    Lane& lane = lane_for_access();
-    std::memcpy(lane.machine->shared_access(lane, address_, array_, sizeof(T), true, site_), &value,
-                sizeof(T));
+    std::memcpy(shared_access(address_, array_, sizeof(T), true, site_), &value, sizeof(T));
   }
 
   uint32_t address_, array_;
@@ -105,19 +93,12 @@ class GlobalElement : public Element<GlobalElement<T>, std::remove_const_t<T>> {
  private:
   friend Element<GlobalElement<T>, Value>;
   Value load() const {
-    Lane& lane = lane_for_access();
     Value value;
-    std::memcpy(
-        &value,
-        lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), false, site_),
-        sizeof(T));
+    std::memcpy(&value, global_access(pointer_, home_, sizeof(T), false, site_), sizeof(T));
     return value;
   }
   void store(Value value) const {
-    Lane& lane = lane_for_access();
-    std::memcpy(
-        lane.machine->global_access(lane, pointer_, home_, sizeof(T), sizeof(T), true, site_),
-        &value, sizeof(T));
+    std::memcpy(global_access(pointer_, home_, sizeof(T), true, site_), &value, sizeof(T));
   }
 
   T* pointer_;
@@ -133,9 +114,7 @@ class gptr {
 
  public:
   gptr() : gptr(nullptr) {}
-  gptr(T* pointer) : pointer_(pointer), home_(nullptr) {
-    if (Lane* lane = this_lane()) home_ = lane->machine->find_global(pointer);
-  }
+  gptr(T* pointer) : pointer_(pointer), home_(find_global(pointer)) {}
   template <class U>
   requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) gptr(gptr<U> other)
       : pointer_(other.get()), home_(other.home()) {}

@@ -5,8 +5,7 @@
 #include <concepts>
 #include <type_traits>
 
-#include "common/sim/lane.h"
-#include "common/sim/machine.h"
+#include "common/sim/primitives.h"
 
 namespace fa2::sim {
 
@@ -19,9 +18,8 @@ enum class Flop { add, mul, fma };
 /// Counts one operation of the running lane; host code counts nothing.
 template <class Tag, Flop flop>
 inline void count() {
-  Lane* lane = this_lane();
-  if (lane == nullptr) return;
-  fa2_counters& c = lane->machine->counters;
+  if (running == nullptr) return;
+  fa2_counters& c = *running->counters;
   if constexpr (std::is_same_v<Tag, O_tag>)
     ++(flop == Flop::add ? c.fp32_add_O : flop == Flop::mul ? c.fp32_mul_O : c.fp32_fma_O);
   else if constexpr (std::is_same_v<Tag, S_tag>)
@@ -30,7 +28,7 @@ inline void count() {
     ++(flop == Flop::add ? c.fp32_add_stat : flop == Flop::mul ? c.fp32_mul_stat : c.fp32_fma_stat);
 }
 inline void count_normalisation() {
-  if (Lane* lane = this_lane()) ++lane->machine->counters.normalisations;
+  if (running != nullptr) ++running->counters->normalisations;
 }
 
 template <class Tag>

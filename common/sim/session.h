@@ -68,10 +68,12 @@ class Session {
 
  private:
   friend class GridRun;
+  void need_machines(size_t count);
+
   Config config_;
   Session* outer_;
   std::deque<GlobalArray> arrays_;                  // a deque: pointers into it stay valid
-  std::vector<std::unique_ptr<Machine>> machines_;  // one per OS thread, kept between launches
+  std::vector<std::unique_ptr<Machine>> machines_;  // one per OS thread
   fa2_counters counters_{};
 };
 

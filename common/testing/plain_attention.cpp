@@ -54,11 +54,11 @@ struct Row {
 };
 
 /// One row at a time, in fp32, the mistake at its place.
-template <Mistake mistake>
 class PlainAttention {
  public:
-  PlainAttention(const Problem& p, const Tensors& x) : p_(p), x_(x) {
-    if constexpr (mistake == Mistake::strides_ignored) {
+  PlainAttention(Mistake mistake, const Problem& p, const Tensors& x)
+      : mistake(mistake), p_(p), x_(x) {
+    if (mistake == Mistake::strides_ignored) {
       p_.Q = p_.O = {int64_t{p.heads_q} * p.Nq * p.d, int64_t{p.Nq} * p.d, p.d};
       p_.K = p_.V = {int64_t{p.heads_kv} * p.Nk * p.d, int64_t{p.Nk} * p.d, p.d};
     }
@@ -78,6 +78,7 @@ class PlainAttention {
   }
 
  private:
+  const Mistake mistake;
   uint16_t* O_row(Row at) const {
     return static_cast<uint16_t*>(x_.O) + at.b * p_.O.batch + at.h * p_.O.head + at.i * p_.O.row;
   }
@@ -186,7 +187,7 @@ template <Mistake mistake>
 const Variant variant = {
     "", tiles,
     [](const Problem&) { return size_t{mistake == Mistake::writes_behind_workspace ? 16u : 0u}; },
-    [](const Problem& p, const Tensors& x, int, void*) { PlainAttention<mistake>(p, x).run(); }};
+    [](const Problem& p, const Tensors& x, int, void*) { PlainAttention(mistake, p, x).run(); }};
 
 template <Mistake mistake>
 PlainStage plain(const char* name) {

@@ -2,8 +2,10 @@
 // A small attention forward in the manner of stage 6, with nothing from common/device but the
 // primitives: for tests of determinism and speed that must not change when the stages do.
 #include <cmath>
+#include <vector>
 
 #include "common/device/backend_sim.h"
+#include "common/sim/session.h"
 
 namespace fa2::tests {
 

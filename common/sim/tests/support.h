@@ -7,6 +7,7 @@
 
 #include "common/device/backend_sim.h"
 #include "common/sim/sanitizers.h"
+#include "common/sim/session.h"
 #include "common/testing/catch.h"
 
 namespace fa2::tests {
