@@ -26,8 +26,14 @@ struct RunningLane {
 /// The lane that runs on this OS thread, or null outside of kernels.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local RunningLane* running;
 
-/// The same where there must be one: throws Error outside of kernels.
-RunningLane& running_lane();
+[[noreturn]] void fail_outside_of_kernels();  // throws Error
+
+/// The same where there must be one.
+inline RunningLane& running_lane() {
+  if (running == nullptr) [[unlikely]]
+    fail_outside_of_kernels();
+  return *running;
+}
 
 Index3 block_index();
 Index3 block_size();

@@ -162,14 +162,15 @@ def graded(tmp_path) -> dict:
     """Grades with a made-up engine."""
     found = [Submission("anna", 4, b"right"), Submission("ben <b>", 4, b"wrong"),
              Submission("=cmd", 4, None, "not handed in"), Submission("eve", 4, b"unlucky")]
-    answers = {b"right": result(4, len(step_names(4))), b"wrong": result(4, 3, "O is <i>0</i>"),
+    answers = {b"right": result(4, len(step_names(4))) | {"protection": "no bubblewrap"},
+               b"wrong": result(4, 3, "O is <i>0</i>") | {"protection": ""},
                b"unlucky": {"error": "no space"}}
 
     def engine(todo, settings):
         for key, (_, kernel) in todo.items():
             yield key, answers[kernel]
 
-    return grade.grades(found, one.Settings(), points.read(None), engine, tmp_path / "known", "")
+    return grade.grades(found, one.Settings(), points.read(None), engine, tmp_path / "known")
 
 
 def test_points_add_up(graded):
@@ -187,6 +188,7 @@ def test_files(graded, tmp_path):
     assert rows[0]["mma"] == "5" and rows[1]["failed_step"] == "causal"
     read = Page((tmp_path / "grades.html").read_text())
     assert read.fetched == [] and "ben <b>" in read.text and "O is <i>0</i>" in read.text
+    assert graded["protection"] == "no bubblewrap" and "no bubblewrap." in read.text
     assert "ben <b>" in command.table(graded)
 
 
@@ -200,7 +202,7 @@ def test_a_second_run_grades_only_what_is_new(tmp_path):
 
     def run(*kernels, settings=one.Settings()):
         found = [Submission(f"s{n}", 4, kernel) for n, kernel in enumerate(kernels)]
-        return grade.grades(found, settings, points.read(None), engine, tmp_path / "known", "")
+        return grade.grades(found, settings, points.read(None), engine, tmp_path / "known")
 
     first = run(b"a", b"b", b"a")
     assert run(b"a", b"b", b"a") == first

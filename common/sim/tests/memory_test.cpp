@@ -272,4 +272,17 @@ TEST_CASE("aligned, legal: rows of 16 bytes, odd elements one by one") {
 }
 
 }  // namespace
+TEST_CASE("outside of a kernel there is nothing to do primitives with") {
+  const auto refused = "a kernel's primitive was used outside of a kernel";
+  const int in_host_memory = 5;
+  const gptr<const int> p(&in_host_memory);  // arguments of kernels are made there: this is fine
+  CHECK_THROWS_WITH(int(p[0]), refused);
+  CHECK_THROWS_WITH(block_barrier(), refused);
+  CHECK_THROWS_WITH(warp_any(true), refused);
+  CHECK_THROWS_WITH(shuffle_xor(1.f, 1), refused);
+  CHECK_THROWS_WITH(cp_async_commit(), refused);
+  CHECK_THROWS_WITH(threadIdx, refused);
+  CHECK_THROWS_WITH(blockIdx, refused);
+}
+
 }  // namespace fa2::tests

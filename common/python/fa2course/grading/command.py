@@ -42,20 +42,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> int:
     settings = one.Settings(options.compile_seconds, options.run_seconds, options.memory)
     one.sweep()
-    protection = sandbox.protection().missing
-    if protection:
-        say(protection)
     single = options.format == "gradescope"
     found = (submissions.find_one if single else submissions.find)(options.folder, options.stages)
     if options.scheduler:
         from .scheduler import remote
         engine = remote(options.scheduler)
-        protection = ""  # each worker says what it lacks
     else:
+        if protection := sandbox.protection().missing:
+            say(protection)
         one.readable(default_build())  # or say that it cannot be
         engine = grade.local(options.jobs)
     out = options.out.resolve()
-    graded = grade.grades(found, settings, options.points, engine, out / "known", protection)
+    graded = grade.grades(found, settings, options.points, engine, out / "known")
     if single:
         results = gradescope.results(graded["students"][0], graded["points"])
         write_whole(out / "results.json", json.dumps(results, indent=1) + "\n")

@@ -83,8 +83,7 @@ def bar(done: int, of: int, width: int = 20) -> str:
 
 
 def grades(submissions: list[Submission], settings: one.Settings,
-           points: dict[int, dict[str, float]], engine: Engine, memory: Path,
-           protection: str) -> dict:
+           points: dict[int, dict[str, float]], engine: Engine, memory: Path) -> dict:
     """What grades.json holds. Free of times, so that the same submissions give the same file."""
     results, keys = results_of(submissions, settings, engine, memory)
     flags = copies.flags(submissions)
@@ -96,7 +95,8 @@ def grades(submissions: list[Submission], settings: one.Settings,
         students.setdefault(s.student, []).append(entry)
     return {
         "format": FORMAT, "version": VERSION, "settings": asdict(settings),
-        "protection": protection,
+        "protection": "; ".join(sorted({result.get("protection", "") for result in
+                                        results.values()} - {""})),
         "points": {f"stage{stage}": points[stage]
                    for stage in sorted({s.stage for s in submissions})},
         "students": [{"name": name, "points": total(entries, "points"),

@@ -102,7 +102,8 @@ def copy_of(build: Build) -> Build:
 
 
 def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = None) -> dict:
-    """The result of fa2course.student.check.check() for this kernel."""
+    """The result of fa2course.student.check.check() for this kernel, and as "protection" what this
+    machine lacks to grade it safely."""
     build = build or checker.default_build()
     build = readable(build)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base())).resolve()
@@ -123,7 +124,7 @@ def grade(stage: int, kernel: bytes, settings: Settings, build: Build | None = N
             result = refused(stage, kernel, execute.last,
                              "the submission left its folder in a state that cannot be graded "
                              f"({type(error).__name__}).")
-        return tidy(result, folder)
+        return tidy(result, folder) | {"protection": protection().missing}
     finally:
         remove(folder)
 
