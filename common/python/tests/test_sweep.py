@@ -212,6 +212,39 @@ sys.exit(sweep.main(["--out", out, *more]))
 """
 
 
+# timing.py without PyTorch: events tell the number of calls so far.
+FAKE_TIMING = """
+import sys, types
+
+calls = []
+
+class Event:
+    def __init__(self, timing): pass
+    def record(self): self.at = len(calls)
+    def elapsed_time(self, end): return float(end.at - self.at)
+
+cuda = types.SimpleNamespace(Event=Event, synchronize=lambda: None)
+sys.modules["torch"] = types.SimpleNamespace(cuda=cuda, OutOfMemoryError=MemoryError)
+sys.path.insert(0, sys.argv[1])
+import timing
+
+names = ["a", "b", "c", "d"]
+times = timing.median_times({n: [lambda n=n: calls.append(n)] for n in names}, replay=False)
+assert {n: t.ms for n, t in times.items()} == dict.fromkeys(names, 1.0)
+timed = "".join(calls[len(names) * timing.WARM_UPS:])
+print(" ".join(timed[i:i + 4] for i in range(0, len(timed), 4)))
+"""
+
+
+def test_backends_take_turns_in_another_order_in_every_round():
+    done = subprocess.run([sys.executable, "-c", FAKE_TIMING, BENCH], capture_output=True, text=True)
+    rounds = done.stdout.split()
+    assert len(rounds) == 20 and all(sorted(one) == list("abcd") for one in rounds), done.stderr
+    assert len(set(rounds)) > 10  # of 24
+    followers = {pair for one in rounds for pair in zip(one, one[1:])}
+    assert len(followers) == 12  # everybody comes after everybody else
+
+
 def test_the_whole_sweep_has_the_other_shapes_and_bf16(tmp_path):
     command = [sys.executable, "-c", FAKE_SWEEP, BENCH, tmp_path, "0"]
     assert subprocess.run(command, capture_output=True).returncode == 0
