@@ -1,7 +1,6 @@
 // Stage 3: the same work as stage 2, in one block per query tile.
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <vector>
 
 #include "common/harness/run.h"
@@ -51,14 +50,8 @@ TEST_CASE("stage 3's natural_order moves no counter", "[stage3]") {
 
 namespace {
 /// How many products each block makes, in the order in which the blocks start.
-struct Products : sim::Observer {
-  std::map<uint64_t, uint64_t> of_block;
-  bool wants_steps() const override { return true; }
-  void step(const sim::WarpStep& step) override { of_block[step.block] += step.done.mma; }
-};
-
 std::vector<uint64_t> products(const char* name) {
-  Products found;
+  sim::BlockProducts found;
   DeviceOptions options;
   options.os_threads = 1;
   options.observer = &found;
@@ -66,7 +59,7 @@ std::vector<uint64_t> products(const char* name) {
   run_checked(*make_device(options), stage_or_variant, find_variant(stage_or_variant, ""),
               TileMode::same, Workload(parse_spec("causal h=2 q=512 k=512")));
   std::vector<uint64_t> all;
-  for (const auto& [block, mma] : found.of_block) all.push_back(mma);
+  for (const auto& [block, mma] : found.mma) all.push_back(mma);
   return all;
 }
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 // For those who want to know more of a launch than its sums: what each launch counted, and what
 // each warp did, in its own order. Nothing is recorded, and nothing costs time, unless asked for.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,13 @@ class Observer {
   virtual bool wants_steps() const { return false; }
   virtual void step(const WarpStep&) {}
   virtual void launched(const LaunchSummary&) {}
+};
+
+/// How many mma instructions each block executed. Blocks start in the order of their numbers.
+struct BlockProducts : Observer {
+  std::map<uint64_t, uint64_t> mma;  // by number
+  bool wants_steps() const override { return true; }
+  void step(const WarpStep& step) override { mma[step.block] += step.done.mma; }
 };
 
 /// Splits the counters of a block among its warps, for an observer that wants steps.

@@ -1,7 +1,6 @@
 // The part of fa2-check that runs the kernel: everything it says goes into files.
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "common/cli/check/cases.h"
 #include "common/cli/check/plugin.h"
@@ -63,23 +62,16 @@ Json run_case(Device& device, const Stage& stage, const Case& c, size_t index,
   return json;
 }
 
-/// How many products each block of a launch makes. Blocks start in the order of their numbers.
-struct Products : sim::Observer {
-  std::map<uint64_t, uint64_t> of_block;
-  bool wants_steps() const override { return true; }
-  void step(const sim::WarpStep& step) override { of_block[step.block] += step.done.mma; }
-};
-
 /// The case on a simulator of its own, which has what the case asks for.
 Json run_specially(DeviceOptions options, const Stage& stage, const Case& c, size_t index,
                    const std::string& folder) {
-  Products products;
+  sim::BlockProducts products;
   options.max_grid_y = c.max_grid_y;
   if (c.blocks) options.observer = &products, options.os_threads = 1;
   Json json = run_case(*make_device(options), stage, c, index, folder);
   if (c.blocks) {
     Json& list = json["mma_of_blocks"] = Json::array();
-    for (const auto& [block, mma] : products.of_block) list.push_back(mma);
+    for (const auto& [block, mma] : products.mma) list.push_back(mma);
   }
   return json;
 }
