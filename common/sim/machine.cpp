@@ -40,6 +40,7 @@ Machine::~Machine() = default;
 
 void Machine::begin_launch(const Launch& launch) {
   launch_ = &launch;
+  scheduler_.drop();  // it stands for the OS thread, which may be another one now
   threads_ = launch.threads();
   if (threads_ > lane_capacity_) {
     lanes_ = std::make_unique<Lane[]>(static_cast<size_t>(threads_));
