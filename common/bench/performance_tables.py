@@ -110,6 +110,8 @@ def again() -> dict[tuple, dict[str, float]]:
     """Times of `compare --peers` in other processes, by case and backend."""
     found: dict[tuple, dict[str, float]] = {}
     for r in json.loads((NOTES / "results" / "h200.json").read_text())["peers"]:
+        if r["tile_mode"] == "same":
+            continue
         case = *r["shape"].values(), r["dtype"]
         found.setdefault(case, {})[r["backend"]] = r["time_ms"]
     return found
@@ -164,7 +166,7 @@ def profiles() -> str:
         other = pipe.removeprefix("sm__inst_executed_pipe_").split(".")[0]
         columns.append({
             "": name,
-            "tile": tile and f"{tile['Br']} x {tile['Bc']}, {tile['warps']} warps" or "",
+            "tile": f"{tile['Br']} x {tile['Bc']}, {tile['warps']} warps" if tile else "",
             "blocks per SM": report.blocks_per_sm,
             "tensor pipe active": f"{v[ncu_table.TENSOR_ACTIVE]:.1f}%",
             "instructions per HMMA": f"{v[ncu_table.INSTRUCTIONS] / hmma:.2f}",

@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "common/device/error.h"
 
@@ -26,7 +24,7 @@ int terminal_width() {
 
 void end_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw Error(std::string("The output could not be written: ") + std::strerror(errno) + ".");
+    throw Error("The output could not be written. Is the disk full?");
 }
 
 Progress::Progress(int steps, bool quiet)

@@ -1,7 +1,7 @@
 # How a stage and a test are built. See common/cmake/stages.cmake for the list of stages.
 
-# Catch2 takes longer to parse than most tests: once for all of them. (ccache would keep nothing that is
-# compiled with such a header, and is the better of the two.)
+# Catch2 takes longer to parse than most tests: once for all of them. (ccache would keep nothing
+# that is compiled with such a header, and is the better of the two.)
 if(NOT FA2_CCACHE)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/catch_header.cpp" CONTENT "int main() {}\n")
   add_executable(fa2_catch_header "${PROJECT_BINARY_DIR}/generated/catch_header.cpp")
@@ -42,7 +42,7 @@ function(fa2_add_kernels symbol file)
     CONTENT "// Made by CMake: @path@ as C++, for the simulator.\n#include \"@path@\"\n")
   add_library(${symbol}_sim OBJECT "${wrapper}")
   target_link_libraries(${symbol}_sim PRIVATE fa2_flags fa2_sim)
-  # Built a third faster than with -O2; stages 4 and 6 ran 3% and 9% longer, most of it the simulator.
+  # Built a third faster than with -O2; stages 4 and 6 ran 3% and 9% longer.
   target_compile_options(${symbol}_sim PRIVATE $<$<CONFIG:Release>:-O1>)
   if(FA2_WITH_CUDA)
     add_library(${symbol}_gpu OBJECT ${file})

@@ -187,7 +187,7 @@ constexpr Operation mma_fp16_operation{"mma_m16n8k16", true, false, execute_mma<
 constexpr Operation mma_bf16_operation{"mma_m16n8k16", true, false, execute_mma<Mma16::bf16>};
 
 void meet(const Operation& operation, uint32_t mask, void* operands, Site site) {
-  Lane& lane = static_cast<Lane&>(running_lane());
+  Lane& lane = lane_of_kernel();
   lane.machine->collective(lane, operation, mask, operands, site);
 }
 
@@ -196,7 +196,7 @@ void meet(const Operation& operation, uint32_t mask, void* operands, Site site) 
 void warp_barrier(uint32_t mask, Site site) { meet(barrier_operation, mask, nullptr, site); }
 
 uint32_t shuffle_xor(uint32_t mask, uint32_t value, int lane_mask, Site site) {
-  ShuffleOperands operands{value, static_cast<Lane&>(running_lane()).index ^ lane_mask, 0};
+  ShuffleOperands operands{value, lane_of_kernel().index ^ lane_mask, 0};
   meet(shuffle_xor_operation, mask, &operands, site);
   return operands.result;
 }

@@ -57,8 +57,8 @@ struct Row {
 class PlainAttention {
  public:
   PlainAttention(Mistake mistake, const Problem& p, const Tensors& x)
-      : mistake(mistake), p_(p), x_(x) {
-    if (mistake == Mistake::strides_ignored) {
+      : mistake_(mistake), p_(p), x_(x) {
+    if (mistake_ == Mistake::strides_ignored) {
       p_.Q = p_.O = {int64_t{p.heads_q} * p.Nq * p.d, int64_t{p.Nq} * p.d, p.d};
       p_.K = p_.V = {int64_t{p.heads_kv} * p.Nk * p.d, int64_t{p.Nk} * p.d, p.d};
     }
@@ -71,46 +71,45 @@ class PlainAttention {
         for (int i = 0; i < p_.Nq; ++i) attend({b, h, i});
       }
     uint16_t* O = static_cast<uint16_t*>(x_.O);
-    if (mistake == Mistake::writes_between_rows && p_.O.row > p_.d) O[p_.d] = 0;
-    if (mistake == Mistake::writes_behind_O) O[extent(shape_q(p_), p_.O)] = 0;
-    if (mistake == Mistake::writes_before_LSE) x_.LSE[-1] = 0;
-    if (mistake == Mistake::writes_behind_workspace) static_cast<char*>(x_.workspace)[16] = 0;
+    if (mistake_ == Mistake::writes_between_rows && p_.O.row > p_.d) O[p_.d] = 0;
+    if (mistake_ == Mistake::writes_behind_O) O[extent(shape_q(p_), p_.O)] = 0;
+    if (mistake_ == Mistake::writes_before_LSE) x_.LSE[-1] = 0;
+    if (mistake_ == Mistake::writes_behind_workspace) static_cast<char*>(x_.workspace)[16] = 0;
   }
 
  private:
-  const Mistake mistake;
   uint16_t* O_row(Row at) const {
     return static_cast<uint16_t*>(x_.O) + at.b * p_.O.batch + at.h * p_.O.head + at.i * p_.O.row;
   }
 
   const uint16_t* row(const void* base, const Strides& s, int64_t b, int64_t h, int64_t i) const {
-    if (mistake == Mistake::one_head_for_all) h = 0;
-    if (mistake == Mistake::one_batch_for_all) b = 0;
+    if (mistake_ == Mistake::one_head_for_all) h = 0;
+    if (mistake_ == Mistake::one_batch_for_all) b = 0;
     return static_cast<const uint16_t*>(base) + b * s.batch + h * s.head + i * s.row;
   }
 
   int kv_head(int h) const {
-    if (mistake == Mistake::kv_head_modulo) return h % p_.heads_kv;
+    if (mistake_ == Mistake::kv_head_modulo) return h % p_.heads_kv;
     return h / (p_.heads_q / p_.heads_kv);
   }
 
   bool sees(int i, int j) const {
-    if (mistake == Mistake::last_key_missing && j == p_.Nk - 1 && j > 0) return false;
-    if (!p_.causal || mistake == Mistake::mask_ignored) return true;
-    if (mistake == Mistake::mask_top_left) return j <= i;
-    if (mistake == Mistake::mask_off_by_one) return j < i + p_.Nk - p_.Nq;
+    if (mistake_ == Mistake::last_key_missing && j == p_.Nk - 1 && j > 0) return false;
+    if (!p_.causal || mistake_ == Mistake::mask_ignored) return true;
+    if (mistake_ == Mistake::mask_top_left) return j <= i;
+    if (mistake_ == Mistake::mask_off_by_one) return j < i + p_.Nk - p_.Nq;
     return j <= i + p_.Nk - p_.Nq;
   }
 
   float scale() const {
-    if (mistake == Mistake::unscaled) return 1.f;
-    if (mistake == Mistake::scaled_twice) return p_.scale * p_.scale;
+    if (mistake_ == Mistake::unscaled) return 1.f;
+    if (mistake_ == Mistake::scaled_twice) return p_.scale * p_.scale;
     return p_.scale;
   }
 
   /// K and V of this head as floats.
   void decode_keys(int b, int h) {
-    keys_ = p_.Nk + (mistake == Mistake::uses_padding_keys && b + 1 < p_.batch ? 1 : 0);
+    keys_ = p_.Nk + (mistake_ == Mistake::uses_padding_keys && b + 1 < p_.batch ? 1 : 0);
     K_.clear();
     V_.clear();
     for (int j = 0; j < keys_; ++j)
@@ -124,34 +123,34 @@ class PlainAttention {
   std::vector<float> scores(Row at, float* m) const {
     std::vector<float> q(p_.d), S(keys_, -inf);
     for (int c = 0; c < p_.d; ++c) q[c] = decode(p_.dtype, row(x_.Q, p_.Q, at.b, at.h, at.i)[c]);
-    *m = mistake == Mistake::maximum_from_zero ? 0.f : -inf;
+    *m = mistake_ == Mistake::maximum_from_zero ? 0.f : -inf;
     for (int j = 0; j < keys_; ++j) {
       if (!sees(at.i, j)) continue;
       float sum = 0;
       for (int c = 0; c < p_.d; ++c) sum += q[c] * K_[j * p_.d + c];
-      S[j] = mistake == Mistake::ignores_Q_and_K ? 0.f : sum * scale();
+      S[j] = mistake_ == Mistake::ignores_Q_and_K ? 0.f : sum * scale();
       *m = std::max(*m, S[j]);
     }
     return S;
   }
 
   float keep(float value) const {
-    return mistake == Mistake::sums_in_16_bits ? rounded(p_.dtype, value) : value;
+    return mistake_ == Mistake::sums_in_16_bits ? rounded(p_.dtype, value) : value;
   }
 
   void attend(Row at) const {
-    if (mistake == Mistake::writes_nothing) return;
-    if (mistake == Mistake::last_row_missing && at.i == p_.Nq - 1 && at.i > 0) return;
+    if (mistake_ == Mistake::writes_nothing) return;
+    if (mistake_ == Mistake::last_row_missing && at.i == p_.Nq - 1 && at.i > 0) return;
     float m = 0, l = 0;
     std::vector<float> P = scores(at, &m);
-    const float subtrahend = m == -inf && mistake != Mistake::empty_rows_nan ? 0.f : m;
+    const float subtrahend = m == -inf && mistake_ != Mistake::empty_rows_nan ? 0.f : m;
     for (float& x : P) l += x = std::exp(x - subtrahend);
-    if (l == 0 && mistake == Mistake::empty_rows_skipped) return;
+    if (l == 0 && mistake_ == Mistake::empty_rows_skipped) return;
     std::vector<float> O(p_.d, 0.f);
     for (size_t j = 0; j < P.size(); ++j) {
-      if (!sees(at.i, static_cast<int>(j)) && mistake != Mistake::nan_spreads_to_all) continue;
+      if (!sees(at.i, static_cast<int>(j)) && mistake_ != Mistake::nan_spreads_to_all) continue;
       float weight = l == 0 ? 0.f : rounded(p_.dtype, P[j] / l);
-      if (mistake == Mistake::probabilities_in_8_bits) weight = std::round(weight * 256) / 256;
+      if (mistake_ == Mistake::probabilities_in_8_bits) weight = std::round(weight * 256) / 256;
       for (int c = 0; c < p_.d; ++c) O[c] = keep(O[c] + weight * V_[j * p_.d + c]);
     }
     write(at, O, m, l);
@@ -160,20 +159,21 @@ class PlainAttention {
   void write(Row at, const std::vector<float>& O, float m, float l) const {
     for (int c = 0; c < p_.d; ++c) O_row(at)[c] = encode(p_.dtype, written(at, c, O[c]));
     float LSE = l == 0 ? -inf : m + std::log(l);
-    if (mistake == Mistake::LSE_in_log2) LSE *= 1.44269504f;
-    if (mistake == Mistake::LSE_without_maximum) LSE = std::log(l);
-    if (mistake == Mistake::LSE_zero_if_empty && l == 0) LSE = 0;
+    if (mistake_ == Mistake::LSE_in_log2) LSE *= 1.44269504f;
+    if (mistake_ == Mistake::LSE_without_maximum) LSE = std::log(l);
+    if (mistake_ == Mistake::LSE_zero_if_empty && l == 0) LSE = 0;
     x_.LSE[(int64_t{at.b} * p_.heads_q + at.h) * p_.Nq + at.i] = LSE;
   }
 
   float written(Row at, int c, float value) const {
-    if (mistake == Mistake::writes_zeros) return 0.f;
-    if (mistake == Mistake::writes_nan) return std::nanf("");
-    if (mistake == Mistake::writes_noise) return normal(mix(at.i) + c);
-    if (mistake == Mistake::hides_nan) return std::isnan(value) ? 0.f : value;
+    if (mistake_ == Mistake::writes_zeros) return 0.f;
+    if (mistake_ == Mistake::writes_nan) return std::nanf("");
+    if (mistake_ == Mistake::writes_noise) return normal(mix(at.i) + c);
+    if (mistake_ == Mistake::hides_nan) return std::isnan(value) ? 0.f : value;
     return value;
   }
 
+  const Mistake mistake_;
   Problem p_;
   Tensors x_;
   int keys_ = 0;

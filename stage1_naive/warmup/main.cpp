@@ -48,5 +48,9 @@ int main(int count, char** arguments) {
   bool ok = true;
   for (int n = 1; n <= 5; ++n)
     if (number == 0 || n == number) ok &= show_number(n);
+  if (std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "fa2-warmup: The output could not be written. Is the disk full?\n");
+    return 2;
+  }
   return ok ? 0 : 1;
 }

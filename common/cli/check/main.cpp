@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "common/cli/check/cases.h"
+#include "common/device/error.h"
 
 int main(int argc, char** argv) {
   std::string plugin, cases, folder, out, backend = "sim";
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
     if (*describe) fa2::check::describe(plugin, out);
     if (*run) fa2::check::run(plugin, cases, folder, backend, threads);
     if (*judge) std::cout << fa2::check::judge_all(cases, folder).dump() << "\n";
+    if (!std::cout.flush()) throw fa2::Error("The output could not be written. Is the disk full?");
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

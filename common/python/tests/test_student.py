@@ -312,6 +312,7 @@ def test_a_kernel_for_the_gpu_keeps_its_own_launch(tmp_path):
                                      tmp_path, "all", "cuda")
     assert any(word.startswith("-Xlinker=") and "-Bsymbolic" in word for word in words)
 
+
 def test_own_kernels_are_those_of_the_stages_asked_for(tmp_path, monkeypatch):
     for number in (3, 5, 6):
         (tmp_path / f"stage{number}").mkdir()

@@ -271,7 +271,6 @@ TEST_CASE("aligned, legal: rows of 16 bytes, odd elements one by one") {
   });
 }
 
-}  // namespace
 TEST_CASE("outside of a kernel there is nothing to do primitives with") {
   const auto refused = "a kernel's primitive was used outside of a kernel";
   const int in_host_memory = 5;
@@ -285,4 +284,5 @@ TEST_CASE("outside of a kernel there is nothing to do primitives with") {
   CHECK_THROWS_WITH(blockIdx, refused);
 }
 
+}  // namespace
 }  // namespace fa2::tests
