@@ -1,4 +1,5 @@
 // Stage 6: O is divided once per row, and rescaled only when a maximum grew.
+#include <algorithm>
 #include <string>
 
 #include "common/testing/attention_counts.h"
@@ -11,6 +12,7 @@ using namespace fa2::testing;
 namespace {
 constexpr char stage[] = "stage6_fa2_deferred";
 constexpr char threshold_0[] = "stage6_fa2_deferred/threshold_0";
+int64_t ceil_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 }
 
 TEST_CASE("stage 6 keeps the contract", "[stage6]") { check_contract(stage); }
@@ -44,6 +46,34 @@ TEST_CASE("stage 6 counts what its algorithm says", "[stage6]") {
         CHECK(rescales < c.T * c.warps);
       }
     }
+}
+
+TEST_CASE("in stage 6's tall tiles a warp leaves out what its rows do not see", "[stage6]") {
+  int tall = 0;
+  for_each_kernel(stage, [&](Device& device, const Stage& s, const Variant& variant, int row) {
+    const auto [Br, Bc, warps, depth] = variant.tiles[row].tile;
+    if (warps <= 4 || device.info().backend != Backend::sim) return;
+    ++tall;
+    Spec spec = parse_spec("causal h=2 q=600 k=650");
+    spec.d = variant.tiles[row].d;
+    const Workload workload(spec);
+    const Outcome outcome = run_checked(device, s, variant, row, workload);
+    CHECK(outcome.verdict.message == "");
+
+    const int rows = Br / warps;
+    int64_t visits = 0;  // pairs of a warp and a key tile that some row of the warp sees
+    for (int64_t first = 0; first < ceil_to(spec.Nq, Br); first += rows) {
+      const int64_t last = std::min<int64_t>(first + rows, spec.Nq) - 1;
+      visits += spec.heads_q * ceil_to(visible_keys(workload.problem(), last), Bc) / Bc;
+    }
+    const auto T = visited_tiles(workload.problem(), Br, Bc);
+    CHECK(visits < T * warps);
+    CHECK(outcome.counters.mma == static_cast<uint64_t>(visits * 4 * rows * Bc * spec.d / 4096));
+    CHECK(outcome.counters.exp2_p == static_cast<uint64_t>(visits * rows * Bc));
+    CHECK(outcome.counters.cp_async ==
+          static_cast<uint64_t>(T * 2 * Bc + spec.heads_q * ceil_to(spec.Nq, Br)) * spec.d / 8);
+  });
+  CHECK(tall >= 2);
 }
 
 // ---- The variant with a threshold of 0 ---------------------------------------------------------

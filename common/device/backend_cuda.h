@@ -102,6 +102,10 @@ __device__ __forceinline__ R shuffle_xor(R value, int lane_mask) {
   return __shfl_xor_sync(0xffffffffu, value, lane_mask);
 }
 
+/// `value` of lane 0, in every lane: for what all lanes have in common. The compiler then knows that
+/// they have, and keeps it once for the warp.
+__device__ __forceinline__ int from_lane_0(int value) { return __shfl_sync(0xffffffffu, value, 0); }
+
 /// True in every lane if `condition` holds in some lane.
 __device__ __forceinline__ bool warp_any(bool condition) {
   return __any_sync(0xffffffffu, condition) != 0;

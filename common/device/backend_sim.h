@@ -99,6 +99,11 @@ R shuffle_xor(R value, int lane_mask, Site site = Site::here()) {
       sim::shuffle_xor(sim::all_lanes, std::bit_cast<uint32_t>(value), lane_mask, site));
 }
 
+/// `value` of lane 0, in every lane: for what all lanes have in common.
+inline int from_lane_0(int value, Site site = Site::here()) {
+  return std::bit_cast<int>(sim::shuffle(sim::all_lanes, std::bit_cast<uint32_t>(value), 0, site));
+}
+
 /// True in every lane if `condition` holds in some lane.
 inline bool warp_any(bool condition, Site site = Site::here()) {
   return sim::ballot(sim::all_lanes, condition, site) != 0;

@@ -243,7 +243,7 @@ class Bench:
         """Compiles the stage with these files, runs the problems and then, if all is right, the
         stage's own test of its counters."""
         try:
-            library, complaint = self.compile(stage, label, files, 99 if tile == "ring" else 2)
+            library, complaint = self.compile(stage, label, files, 2 if tile == "first" else 99)
             if complaint:
                 return Result("does not compile", complaint)
             done = self.run([str(self.build / "bin" / "fa2-try"), stage, row, tile, grid_y,

@@ -63,6 +63,7 @@ TEST_CASE("shuffles and votes") {
     out[160 + t] = __ballot_sync(0xffffffffu, t % 4 == 0) == 0x11111111u ? 1.f : 0.f;
     out[192 + t] = __all_sync(0xffffffffu, t < 32) && !__all_sync(0xffffffffu, t < 31) ? 1.f : 0.f;
     out[224 + t] = static_cast<float>(__shfl_sync(0xffffffffu, t, (t * 7) % 32));
+    out[256 + t] = static_cast<float>(from_lane_0(t + 5));
   });
   for (int t = 0; t < 32; ++t) {
     const auto at = [&](int i) { return out[static_cast<size_t>(i + t)]; };
@@ -74,6 +75,7 @@ TEST_CASE("shuffles and votes") {
     CHECK(at(160) == 1.f);
     CHECK(at(192) == 1.f);
     CHECK(at(224) == static_cast<float>(t * 7 % 32));
+    CHECK(at(256) == 5.f);
   }
 }
 

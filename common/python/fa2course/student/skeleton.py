@@ -21,6 +21,8 @@ CLOSING_LINES = 6  # that a mark may be made longer by, to close what it opens
 EXTRA = {6: ("fa2_forward(const Problem p", "void forward(const Problem& p", "stream, p, x);",
              "constexpr Variant variants")}
 
+TALL = " seen"  # the key tiles that a warp's rows see: only stage 6's tiles of 256 rows leave some out
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -163,23 +165,26 @@ def renamed(stage: int, lines: list[str]) -> list[str]:
 
 def hunks_of(old: list[str], new: list[str]) -> list[tuple[int, int]]:
     """The ranges of old lines that change, without what is no task: the tile table (no part of the
-    idea), the stage's name, comments alone, and the place to which a line moves (it is marked where
-    it is)."""
+    idea) and what only its tall tiles need (TALL), the stage's name, comments alone, and the place
+    to which a line moves (it is marked where it is)."""
     table = range(index(old, "constexpr TileRow row("),
                   index(old, "};", "constexpr TileRow tiles") + 1)
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
     gone = {code(line) for _, begin, end, *_ in changes for line in old[begin:end]}
+    tall = "".join("".join(new[begin:end]) for *_, begin, end in changes
+                   if TALL in "".join(new[begin:end]))
     hunks = []
     for _, begin, end, new_begin, new_end in changes:
         added = [code(line) for line in new[new_begin:new_end] if code(line)]
         if begin in table and end - 1 <= table[-1]:
             continue
-        if "FA2_STAGE(" in "".join(old[begin:end]):
+        if "FA2_STAGE(" in "".join(old[begin:end]) or TALL in "".join(new[new_begin:new_end]):
             continue
         if not any(map(code, old[begin:end])) and gone.issuperset(added):
             continue
-        while begin < end and not old[end - 1].strip():
+        while begin < end and (not old[end - 1].strip() or  # or the line moves there:
+                               code(old[end - 1]) and code(old[end - 1]).strip(";") in tall):
             end -= 1
         while begin < end and not old[begin].strip():
             begin += 1
