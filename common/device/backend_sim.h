@@ -187,8 +187,8 @@ inline Value recomputed(Value value) {
 /// 2^x, flushing denormals; exp2(-inf) = 0. Counted by what x is: a score, or a statistic.
 template <class R>
 R fast_exp2(R x) {
-  if (sim::running != nullptr) {
-    fa2_counters& c = *sim::running->counters;
+  if (sim::running() != nullptr) {
+    fa2_counters& c = *sim::running()->counters;
     if constexpr (std::is_same_v<R, reg<S_tag>>) ++c.exp2_p;
     if constexpr (std::is_same_v<R, reg<stat_tag>>) ++c.exp2_stats;
   }

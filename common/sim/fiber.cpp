@@ -46,7 +46,7 @@ struct BorrowedStack {
 };
 
 // Who switched to the context that is arriving now, on this OS thread.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Context* leaver = nullptr;
+constinit thread_local Context* leaver = nullptr;
 
 }  // namespace
 

@@ -93,7 +93,7 @@ struct Warp {
 };
 
 /// The whole of the lane that runs, or null.
-inline Lane* this_lane() { return static_cast<Lane*>(running); }
+inline Lane* this_lane() { return static_cast<Lane*>(running()); }
 /// The same where there must be one: throws Error outside of kernels.
 inline Lane& lane_of_kernel() { return static_cast<Lane&>(running_lane()); }
 

@@ -158,7 +158,7 @@ Context& Machine::next_context(Lane& lane) {
   Warp& warp = *lane.warp;
   if (warp.ready == 0) return scheduler_;
   Lane& next = warp.next_after(lane.turn);
-  running = &next;
+  running() = &next;
   return next.context;
 }
 
@@ -215,9 +215,9 @@ void Machine::schedule() {
       break;
     }
     Lane& lane = warp->next_after(warp_size - 1);
-    running = &lane;
+    running() = &lane;
     Context::switch_to(scheduler_, lane.context);
-    running = nullptr;
+    running() = nullptr;
     if (recording_) [[unlikely]]
       settle_steps(*warp);
   }

@@ -30,7 +30,7 @@ void Machine::release_block_barrier_if_complete() {
   if (at_barrier_ == 0 || at_barrier_ + exited_ != threads_) return;
   ++counters.block_barriers;
   at_barrier_ = 0;
-  if (recording_ && running != nullptr) [[unlikely]]
+  if (recording_ && running() != nullptr) [[unlikely]]
     settle_steps(*this_lane()->warp);
   for (Warp& warp : warps_) {
     zip_logs(warp, banks_);

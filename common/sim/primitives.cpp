@@ -4,7 +4,10 @@
 
 namespace fa2::sim {
 
-constinit thread_local RunningLane* running = nullptr;
+RunningLane*& running() {
+  static constinit thread_local RunningLane* lane = nullptr;
+  return lane;
+}
 
 void fail_outside_of_kernels() { throw Error("a kernel's primitive was used outside of a kernel"); }
 
@@ -23,7 +26,7 @@ std::byte* shared_access(uint32_t address, uint32_t array, uint32_t bytes, bool 
 }
 
 const GlobalArray* find_global(const void* address) {
-  return running == nullptr ? nullptr : lane_of_kernel().machine->find_global(address);
+  return running() == nullptr ? nullptr : lane_of_kernel().machine->find_global(address);
 }
 
 std::byte* global_access(const void* address, const GlobalArray* home, uint32_t bytes, bool write,

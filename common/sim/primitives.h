@@ -23,16 +23,19 @@ struct RunningLane {
   uint32_t groups = 0;               // cp.async groups committed so far
 };
 
-/// The lane that runs on this OS thread, or null outside of kernels.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local RunningLane* running;
+/// The lane that runs on this OS thread, or null outside of kernels. To the compiler the place is a
+/// constant, as that of errno is: no kernel moves to another OS thread. (Kernels that read a
+/// thread_local variable are a quarter slower, or, with the model initial-exec, in a library that
+/// cannot be loaded once PyTorch is: it leaves no room in the static TLS block.)
+[[gnu::const]] RunningLane*& running();
 
 [[noreturn]] void fail_outside_of_kernels();  // throws Error
 
 /// The same where there must be one.
 inline RunningLane& running_lane() {
-  if (running == nullptr) [[unlikely]]
+  if (running() == nullptr) [[unlikely]]
     fail_outside_of_kernels();
-  return *running;
+  return *running();
 }
 
 Index3 block_index();

@@ -18,8 +18,8 @@ enum class Flop { add, mul, fma };
 /// Counts one operation of the running lane; host code counts nothing.
 template <class Tag, Flop flop>
 inline void count() {
-  if (running == nullptr) return;
-  fa2_counters& c = *running->counters;
+  if (running() == nullptr) return;
+  fa2_counters& c = *running()->counters;
   if constexpr (std::is_same_v<Tag, O_tag>)
     ++(flop == Flop::add ? c.fp32_add_O : flop == Flop::mul ? c.fp32_mul_O : c.fp32_fma_O);
   else if constexpr (std::is_same_v<Tag, S_tag>)
@@ -28,7 +28,7 @@ inline void count() {
     ++(flop == Flop::add ? c.fp32_add_stat : flop == Flop::mul ? c.fp32_mul_stat : c.fp32_fma_stat);
 }
 inline void count_normalisation() {
-  if (running != nullptr) ++running->counters->normalisations;
+  if (running() != nullptr) ++running()->counters->normalisations;
 }
 
 template <class Tag>

@@ -1,6 +1,9 @@
 """fa2course.attention on the simulator: random problems against NumPy in float64, sentences."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -163,3 +166,31 @@ def test_libraries_that_cannot_be_loaded(tmp_path, monkeypatch):
         library.load.cache_clear()
         with pytest.raises(library.CannotRunHere, match=sentence):
             attention(x, x, x)
+
+
+def test_loads_where_static_TLS_is_used_up(tmp_path):
+    """As in a process that has PyTorch loaded: what a library keeps per thread must not need room in
+    the block that is laid out at the start."""
+    source = tmp_path / "greedy.c"
+    source.write_text('__attribute__((tls_model("initial-exec"))) __thread char taken[32];\n'
+                      "char *f(void) { return taken; }\n")
+    greedy = tmp_path / "greedy.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", greedy, source], check=True)
+    for n in range(300):
+        shutil.copy(greedy, tmp_path / f"greedy{n}.so")
+    script = """
+import ctypes, sys
+from fa2course import library
+for n in range(300):
+    try:
+        ctypes.CDLL(f"{sys.argv[1]}/greedy{n}.so")
+    except OSError as error:
+        assert "static TLS" in str(error), error
+        break
+else:
+    sys.exit("the block was never full")
+library.load()
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
