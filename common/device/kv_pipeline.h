@@ -39,6 +39,14 @@ class KvPipeline {
     }
   }
 
+  /// How many of the block's tiles a warp computes whose rows see keys of the first `seen` only. With
+  /// more than 4 warps a block has many rows; under a causal mask the upper ones see no key of the
+  /// last tiles, and their warp only loads its part of these. With 4 there is little to leave out.
+  __device__ __forceinline__ int tiles_to_compute(int seen) const {
+    static_assert(ring || warps <= 4, "at depth 1 every warp has to come to each barrier");
+    return warps > 4 ? from_lane_0(seen) : count_;
+  }
+
   /// Starts the first copies. Copies that the thread has started before (Q) are waited for with
   /// K_0.
   __device__ __forceinline__ void start() {

@@ -21,7 +21,7 @@ CLOSING_LINES = 6  # that a mark may be made longer by, to close what it opens
 EXTRA = {6: ("fa2_forward(const Problem p", "void forward(const Problem& p", "stream, p, x);",
              "constexpr Variant variants")}
 
-TALL = " seen"  # the key tiles that a warp's rows see: only stage 6's tiles of 256 rows leave some out
+TALL = " seen"  # the key tiles that a warp's rows see: only tiles of 256 rows leave some out
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,13 @@ def hunks_of(old: list[str], new: list[str]) -> list[tuple[int, int]]:
             continue
         if not any(map(code, old[begin:end])) and gone.issuperset(added):
             continue
-        while begin < end and (not old[end - 1].strip() or  # or the line moves there:
-                               code(old[end - 1]) and code(old[end - 1]).strip(";") in tall):
+        while begin < end and (not old[end - 1].strip() or  # or it moves into the loop's head there
+                               code(old[end - 1]).replace(";", ",") in tall.split(") {")[0]):
             end -= 1
         while begin < end and not old[begin].strip():
             begin += 1
-        hunks.append((begin, end))
+        if begin < end or added:
+            hunks.append((begin, end))
     return hunks
 
 
@@ -213,13 +214,13 @@ def is_extra(stage: int, lines: list[str]) -> bool:
 
 
 def merged(stage: int, lines: list[str], hunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Hunks that are close together are one, unless a function ends between them, or one of them is
-    for the extra and the other is not."""
+    """Hunks that are close together are one, unless a function or its loop ends between them, or one
+    of them is for the extra and the other is not."""
     out: list[tuple[int, int]] = []
     for begin, end in hunks:
         gap = lines[out[-1][1]:begin] if out else []
         if (out and begin - out[-1][1] <= MERGE_GAP
-                and not any(line.startswith("}") for line in gap)
+                and not any(re.match("(  )?}", line) for line in gap)
                 and is_extra(stage, lines[slice(*out[-1])]) == is_extra(stage, lines[begin:end])):
             out[-1] = balanced(lines, out[-1][0], max(end, out[-1][1]))
         else:
