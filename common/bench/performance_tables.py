@@ -27,7 +27,8 @@ VARIANTS = {
     "stage4_fa2_warps/kv_split": ("4", "stage 4, warps split K and V, one combine at the end"),
     "stage6_fa2_deferred/threshold_0": ("6 lazy", "stage 6 lazy with threshold 0"),
 }
-PROFILES = {"_stage1": "stage 1, S", "_stage2": "stage 2", "": "stage 6 lazy",
+PROFILES = {"_stage1": "stage 1, S", "_stage2": "stage 2", "_stage3": "stage 3",
+            "_stage4": "stage 4", "_stage5": "stage 5", "": "stage 6 lazy",
             "_official": "official FA2"}  # fmt: skip
 MASKS = [(64, False), (64, True), (128, False), (128, True)]
 

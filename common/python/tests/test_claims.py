@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 NOTES = ROOT / "notes"
 sys.path.insert(0, str(ROOT / "common" / "bench"))
 pytestmark = pytest.mark.usefixtures("built")
-PROFILES = [f"fa2_ncu_4096_d128{name}" for name in ("", "_stage1", "_stage2", "_official")]
+PROFILES = [f"fa2_ncu_4096_d128{name}" for name in
+            ("", "_stage1", "_stage2", "_stage3", "_stage4", "_stage5", "_official")]
 
 
 @pytest.fixture(scope="module")
