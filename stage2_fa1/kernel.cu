@@ -120,7 +120,8 @@ __device__ __forceinline__ void attend(const Problem& p, const Tensors& x, int b
 
   for (int j = 0; j < tiles_of_K.count; ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
-    multiply_QK(S, Q_smem, S_row0, kv.wait_K(j), S_col0);
+    const SmemTile<T, d> K_smem = kv.wait_K(j);
+    multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     const int first_row = recomputed(i) * Br;  // i Br would cost a register through the loop
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row + S_row0, j * Bc + S_col0);

@@ -41,14 +41,12 @@ constexpr TileRow tiles[] = {
     row(TileMode::tuned, 128, {64, 128, 4, 1}),
 };
 
-// [end of change]
 /// O and LSE of one q tile.
 template <class T, int row>
 __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     fa2_forward(const Problem p, const Tensors x) {
   constexpr int d = tiles[row].d, Br = tiles[row].tile.Br, Bc = tiles[row].tile.Bc;
   constexpr int warps = tiles[row].tile.warps, threads = 32 * warps;
-  // [change]
   constexpr int S_rows = Br / warps, S_cols = Bc;  // this warp's part of S: some rows, all columns
   constexpr int O_rows = Br / warps;               // the same rows of O
   constexpr Layout at(d, tiles[row].tile);
@@ -78,20 +76,17 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   O.fill(0.f);
 
   // [change]
-  // A tall tile: of the last key tiles the upper warps see nothing, and leave them out.
   const int seen = kv.tiles_to_compute(key_tiles(p, i * Br + S_row0, S_rows, Bc).count);
   for (int j = 0; j < tiles_of_K.count; kv.release_V(j), ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     if (j < seen) multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     kv.release_K(j);
-    if (j >= seen) continue;
-    // [end of change]
+    if (j >= seen) continue;                   // this warp's rows see no key of the tile
     const int first_row = recomputed(i) * Br;  // i Br would cost a register through the loop
     if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
       mask(S, p, first_row + S_row0, j * Bc + S_col0);
 
-    // [change]
     const auto partial = [&](int r) { return (S_row0 + row_of(r)) * 4 + lane_id() % 4; };
     UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);
     warp_barrier();  // this warp's partial maxima are written

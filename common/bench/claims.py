@@ -627,7 +627,7 @@ this one by common/bench/claims.py, which writes this file; a test computes them
 Files cited without a folder are the official code's, under {CODE}.
 
 Measured: {measured}. fp16, forward, B2 H16 unless said
-otherwise. Profiles: fa2_ncu_4096_d128*.json; layer: attention_layer_h200.json; both of that commit.
+otherwise. Profiles: fa2_ncu_4096_d128*.json; layer: attention_layer_h200.json; each names its commit.
 """
 
 

@@ -45,10 +45,7 @@ bool is_first(const Stage& stage, const Variant& variant, int tile_row) {
 /// third, not all the same: enough to find what depends on a tile, and a few seconds each.
 std::vector<ContractCase> thinned(const Device& device, const Stage& stage, const Variant& variant,
                                   int tile_row, std::vector<ContractCase> cases) {
-  const bool variant_file = std::string(stage.name).find('/') != std::string::npos;
-  if (device.info().backend == Backend::cuda ||
-      (is_first(stage, variant, tile_row) && !variant_file))
-    return cases;
+  if (device.info().backend == Backend::cuda || is_first(stage, variant, tile_row)) return cases;
   const auto number = static_cast<size_t>(&variant - stage.variants.data());
   std::vector<ContractCase> kept;
   for (size_t i = (number + static_cast<size_t>(tile_row)) % 3; i < cases.size(); i += 3)

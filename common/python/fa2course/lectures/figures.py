@@ -340,17 +340,19 @@ def bytes_barriers() -> Svg:
 # ---- Measured ------------------------------------------------------------------------------------
 
 
-def environment_line(record: dict) -> str:
-    e = record["environment"]
-    return (f"{e['gpu']}, driver {e['driver']}, CUDA {e['cuda']}, commit {e['commit']}, "
+def environment_line(*records: dict) -> str:
+    e = records[0]["environment"]
+    commits = dict.fromkeys(record["environment"]["commit"] for record in records)
+    return (f"{e['gpu']}, driver {e['driver']}, CUDA {e['cuda']}, commit {' and '.join(commits)}, "
             f"{e['date'][:10]} (notes/results/{counts.RECORDED.name}).")
 
 
 def speed() -> Svg:
     panels = [(d, causal) for d in (64, 128) for causal in (False, True)]
-    some = next(iter(counts.recorded_at(2, 16, 4096, 64).values()))
+    shown = [record for tiles in ("same", "tuned")
+             for record in counts.recorded_at(2, 16, 4096, 64, tiles=tiles).values()]
     picture = Svg(860, 420, "Speed of each stage, B2 H16 N4096, fp16, TFLOP/s",
-                  f"{environment_line(some)} FLOPs halved when causal.\nTile 64x128, 4 warps in "
+                  f"{environment_line(*shown)} FLOPs halved when causal.\nTile 64x128, 4 warps in "
                   "every stage; outlined: the stage's tuned tile where it is faster (the number is "
                   "then its speed).")
     top = 400

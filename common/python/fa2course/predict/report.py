@@ -237,11 +237,11 @@ def rewrite(text: str, name: str, content: str) -> str:
 def write_notes(rows: list[Measured], predicted: dict[int, float], use: model.Constants,
                 aside: int) -> None:
     records = json.loads(RESULTS.read_text())
-    commit = records["environment"]["commit"]
+    commits = sorted({record["environment"]["commit"] for record in records["records"]})
     fitted = sum(m.fitted for m in rows)
     values = (f"barrier = {use.barrier:g} cycles, fill = {use.fill:g} cycles, memory = "
               f"{use.memory:g},\nfitted on {fitted} of {len(rows)} rows of results/h200.json "
-              f"(commit {commit}).")
+              f"(commits {', '.join(commits)}).")
     if aside:
         values += f" {aside} rows were left aside: their tile has changed since."
     text = NOTES.read_text()

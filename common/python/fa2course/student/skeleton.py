@@ -21,7 +21,9 @@ CLOSING_LINES = 6  # that a mark may be made longer by, to close what it opens
 EXTRA = {6: ("fa2_forward(const Problem p", "void forward(const Problem& p", "stream, p, x);",
              "constexpr Variant variants")}
 
-TALL = " seen"  # the key tiles that a warp's rows see: only tiles of 256 rows leave some out
+# What only tiles of 256 rows need: the key tiles that a warp's rows see, and V released in the head
+# of the loop.
+TALL = " seen", "kv.release_V(j)"
 
 
 @dataclass(frozen=True)
@@ -172,24 +174,22 @@ def hunks_of(old: list[str], new: list[str]) -> list[tuple[int, int]]:
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
     gone = {code(line) for _, begin, end, *_ in changes for line in old[begin:end]}
-    tall = "".join("".join(new[begin:end]) for *_, begin, end in changes
-                   if TALL in "".join(new[begin:end]))
     hunks = []
     for _, begin, end, new_begin, new_end in changes:
         added = [code(line) for line in new[new_begin:new_end] if code(line)]
         if begin in table and end - 1 <= table[-1]:
             continue
-        if "FA2_STAGE(" in "".join(old[begin:end]) or TALL in "".join(new[new_begin:new_end]):
+        if "FA2_STAGE(" in "".join(old[begin:end]):
+            continue
+        if any(text in "".join(new[new_begin:new_end] or old[begin:end]) for text in TALL):
             continue
         if not any(map(code, old[begin:end])) and gone.issuperset(added):
             continue
-        while begin < end and (not old[end - 1].strip() or  # or it moves into the loop's head there
-                               code(old[end - 1]).replace(";", ",") in tall.split(") {")[0]):
+        while begin < end and not old[end - 1].strip():
             end -= 1
         while begin < end and not old[begin].strip():
             begin += 1
-        if begin < end or added:
-            hunks.append((begin, end))
+        hunks.append((begin, end))
     return hunks
 
 
