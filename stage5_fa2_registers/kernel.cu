@@ -65,16 +65,15 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
-  const int seen = kv.tiles_to_compute(key_tiles(p, i * Br + S_row0, S_rows, Bc).count);
+  const int seen = kv.tiles_of_warp(key_tiles(p, i * Br + S_row0, S_rows, Bc));
   for (int j = 0; j < tiles_of_K.count; kv.release_V(j), ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     if (j < seen) multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     kv.release_K(j);
-    if (j >= seen) continue;                   // this warp's rows see no key of the tile
-    const int first_row = recomputed(i) * Br;  // i Br would cost a register through the loop
-    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
-      mask(S, p, first_row + S_row0, j * Bc + S_col0);
+    if (j >= seen) continue;       // this warp's rows see no key of the tile
+    if (kv.hides_keys(j, i * Br))  // few tiles: their rows are not worth a register
+      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);
 
     // [change]
     reg<stat_tag> f_O[S_rows / 8], f_P[S_rows / 8];

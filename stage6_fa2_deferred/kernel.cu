@@ -4,10 +4,11 @@
 // that: O is kept un-normalized, P V accumulates straight into it, and each row is divided by l
 // once. The row sum is combined across lanes once as well.
 //
-//   row "paper"  O and l are rescaled by alpha whenever the warp sees a key (the paper)
+//   row "paper"  O and l are rescaled by alpha in every tile (the paper)
 //   row "lazy"   only when some row's maximum grew by more than 8 in log2 units. Exact: P, l and O
 //                share the stale maximum, and 2^8 is far from overflow. Beyond the paper: it is
-//                FA4's conditional rescale. Lanes test it before any shuffle.
+//                FA4's conditional rescale. Lanes test it before any shuffle, on a bound that is
+//                cheaper than the maximum but never below 0: rows far below 0 always rescale.
 //
 // Look at: normalizations (once per row), multiplications on O (half, then nearly none).
 #include "common/device/device.h"
@@ -73,26 +74,21 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
   Fragment<O_tag, O_rows / 16, d / 8> O;
   O.fill(0.f);
 
-  const int seen = kv.tiles_to_compute(key_tiles(p, i * Br + S_row0, S_rows, Bc).count);
+  const int seen = kv.tiles_of_warp(key_tiles(p, i * Br + S_row0, S_rows, Bc));
   for (int j = 0; j < tiles_of_K.count; kv.release_V(j), ++j) {
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     if (j < seen) multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     kv.release_K(j);
-    if (j >= seen) continue;                   // this warp's rows see no key of the tile
-    const int first_row = recomputed(i) * Br;  // i Br would cost a register through the loop
-    if (j >= key_tiles(p, first_row, Br, Bc).first_mask)
-      mask(S, p, first_row + S_row0, j * Bc + S_col0);
+    if (j >= seen) continue;       // this warp's rows see no key of the tile
+    if (kv.hides_keys(j, i * Br))  // few tiles: their rows are not worth a register
+      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);
 
     // [change]
-    reg<stat_tag> largest[S_rows / 8];
     bool grew = false;
-    UNROLL for (int r = 0; r < S.rows; ++r) {
-      largest[r] = lane_max(S, r);
-      grew |= fma(largest[r], scale, -m[r]) > threshold;
-    }
+    UNROLL for (int r = 0; r < S.rows; ++r) grew |= fma(lane_bound(S, r), scale, -m[r]) > threshold;
     if (warp_any(grew)) UNROLL for (int r = 0; r < S.rows; ++r) {
-        const reg<stat_tag> m_new = max(m[r], quad_max(largest[r]) * scale);  // in log2 units
+        const reg<stat_tag> m_new = max(m[r], quad_max(lane_max(S, r)) * scale);  // in log2 units
         const reg<stat_tag> alpha = fast_exp2(m[r] - finite(m_new));
         m[r] = m_new;
         l[r] *= alpha;

@@ -89,6 +89,15 @@ __device__ __forceinline__ reg<stat_tag> lane_max(Fragment<S_tag, M16, N8>& S, i
   return largest;
 }
 
+/// The largest of this lane's elements of row r of S and of 0: an upper bound of lane_max in half
+/// the instructions.
+template <int M16, int N8>
+__device__ __forceinline__ reg<stat_tag> lane_bound(Fragment<S_tag, M16, N8>& S, int r) {
+  reg<stat_tag> bound = 0.f;
+  UNROLL for (int c = 0; c < S.cols; c += 2) bound = max_from_0(bound, S(r, c), S(r, c + 1));
+  return bound;
+}
+
 /// P = exp2(scale S - m) in place of this lane's elements of row r of S, m in log2 units. Returns
 /// `sum` plus their sum.
 template <int M16, int N8>

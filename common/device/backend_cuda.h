@@ -235,6 +235,12 @@ __device__ __forceinline__ float fma(float a, float b, float c) { return __fmaf_
 __device__ __forceinline__ float max(float a, float b) { return fmaxf(a, b); }  // drops a NaN
 __device__ __forceinline__ float log2(float x) { return __log2f(x); }
 
+/// The largest of a, b and c, where a >= 0. From 0 on the bits of floats are ordered as integers
+/// are, and sm_90 has an instruction for the largest of three integers.
+__device__ __forceinline__ float max_from_0(float a, float b, float c) {
+  return __int_as_float(::max(::max(__float_as_int(a), __float_as_int(b)), __float_as_int(c)));
+}
+
 /// 1 / x, counted as one normalisation; 0 for x = 0 (a row with no visible key stays 0).
 __device__ __forceinline__ float reciprocal_or_zero(float x) {
   return x == 0.f ? 0.f : __fdividef(1.f, x);

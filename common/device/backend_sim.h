@@ -208,6 +208,13 @@ requires sim::Counted<A, B> reg<sim::TagOf<A, B>> max(A&& a, B&& b) {
   return sim::max(std::forward<A>(a), std::forward<B>(b));
 }
 
+/// The largest of a, b and c, where a >= 0. (On the GPU they are compared as integers.)
+inline float max_from_0(float a, float b, float c) { return sim::max_of_bits(a, b, c); }
+template <class A, class B, class C>
+requires sim::Counted<A, B, C> reg<sim::TagOf<A, B, C>> max_from_0(A&& a, B&& b, C&& c) {
+  return sim::max_of_bits(std::forward<A>(a), std::forward<B>(b), std::forward<C>(c));
+}
+
 inline float log2(float x) { return sim::log2_of(x); }
 template <class Tag>
 reg<Tag> log2(reg<Tag> x) {

@@ -23,12 +23,16 @@ __host__ __device__ constexpr int kv_bytes(int d, Tile t) {
 template <class T, int d, int Bc, int warps, int depth>
 class KvPipeline {
   static constexpr int threads = 32 * warps, tile_bytes = Bc * d * 2;
-  static constexpr bool ring = depth > 1;
+  static constexpr bool ring = depth > 1, tall = warps > 4;
   static constexpr int ahead = depth > 2 ? depth - 2 : 1;
 
  public:
   __device__ __forceinline__ KvPipeline(const Problem& p, const Head<T>& head, int smem, int count)
-      : p_(p), K_next_(head.K), V_next_(head.V), count_(count), smem_(smem) {
+      : p_(p),
+        K_next_(tall ? own_part<d>(head.K, p.K.row) : head.K),
+        V_next_(tall ? own_part<d>(head.V, p.V.row) : head.V),
+        count_(count),
+        smem_(smem) {
     if constexpr (ring) {
       if (threadIdx.x == 0)
         for (int slot = 0; slot < depth; ++slot) {
@@ -39,12 +43,20 @@ class KvPipeline {
     }
   }
 
-  /// How many of the block's tiles a warp computes whose rows see keys of the first `seen` only. With
-  /// more than 4 warps a block has many rows; under a causal mask the upper ones see no key of the
-  /// last tiles, and their warp only loads its part of these. With 4 there is little to leave out.
-  __device__ __forceinline__ int tiles_to_compute(int seen) const {
-    static_assert(ring || warps <= 4, "at depth 1 every warp has to come to each barrier");
-    return warps > 4 ? from_lane_0(seen) : count_;
+  /// How many of the block's tiles a warp computes whose rows alone would visit `own`. With more than
+  /// 4 warps a block has many rows; under a causal mask the upper ones see no key of the last tiles,
+  /// and their warp only loads its part of these. With 4 there is little to leave out.
+  __device__ __forceinline__ int tiles_of_warp(KeyTiles own) {
+    static_assert(ring || !tall, "at depth 1 every warp has to come to each barrier");
+    if constexpr (!tall) return count_;
+    first_mask_ = from_lane_0(own.first_mask);
+    return from_lane_0(own.count);
+  }
+
+  /// Whether tile j has to be masked: not all of its keys are seen by this warp's rows or, with 4
+  /// warps, by the block's, which begin at `first_row`. (Kept, that answer would cost a register.)
+  __device__ __forceinline__ bool hides_keys(int j, int first_row) const {
+    return tall ? j >= first_mask_ : (j + 1) * Bc > visible_keys(p_, first_row);
   }
 
   /// Starts the first copies. Copies that the thread has started before (Q) are waited for with
@@ -119,27 +131,29 @@ class KvPipeline {
   // The copies are started in the order of the tiles. Past the last tile the groups stay empty, so
   // that the waits can count them.
   __device__ __forceinline__ void load_K(int j) {
-    if (j < count_) load_tile<Bc, threads>(K_tile(j), K_next_, p_.K.row, p_.Nk - j * Bc);
+    if (j < count_) load_tile<Bc, threads, tall>(K_tile(j), K_next_, p_.K.row, p_.Nk - j * Bc);
     K_next_ = K_next_ + Bc * p_.K.row;
     if constexpr (!ring) cp_async_commit();
   }
   __device__ __forceinline__ void load_V(int j) {
-    if (j < count_) load_tile<Bc, threads>(V_tile(j), V_next_, p_.V.row, p_.Nk - j * Bc);
+    if (j < count_) load_tile<Bc, threads, tall>(V_tile(j), V_next_, p_.V.row, p_.Nk - j * Bc);
     V_next_ = V_next_ + Bc * p_.V.row;
     if constexpr (!ring) cp_async_commit();
   }
   __device__ __forceinline__ void load_pair(int j) {
     if (j >= count_) return;
     const int slot = j % depth;
-    if (j >= depth) mbarrier_wait(empty(slot), (j / depth - 1) % 2);  // every warp is done with it
+    // Every warp is done with the slot. (For the first `depth` tiles too: a fresh mbarrier is as if
+    // a phase of parity 1 had just completed.)
+    mbarrier_wait(empty(slot), (j / depth + 1) % 2);
     load_K(j);
     load_V(j);
     cp_async_arrive(full(slot));
   }
 
   const Problem& p_;
-  gptr<const T> K_next_, V_next_;  // the first rows of the next tiles to load
-  int count_, smem_;
+  gptr<const T> K_next_, V_next_;  // the next tiles; with many warps, this thread's parts of them
+  int count_, smem_, first_mask_ = 0;
 };
 
 }  // namespace fa2::inline FA2_BACKEND

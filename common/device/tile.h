@@ -21,9 +21,17 @@ __device__ __forceinline__ SmemTile<T, width> smem_tile(int byte_offset, int row
   return {dyn_smem<T>(byte_offset, rows * width, Use::tiles, name)};
 }
 
+/// Where this thread's part of the rows from `from` on begins.
+template <int width, class T>
+__device__ __forceinline__ gptr<const T> own_part(gptr<const T> from, int64_t row_stride) {
+  const unsigned thread = threadIdx.x, chunks = width / 8;
+  return from + (thread / chunks * row_stride + thread % chunks * 8);
+}
+
 /// Starts copying `rows` rows from global memory; the rows from `valid_rows` on become zeros, so a
 /// NaN that stands behind the last row never enters the kernel. All `threads` threads take part.
-template <int rows, int threads, class T, int width>
+/// `from` is the first row or, if `is_own`, its own_part().
+template <int rows, int threads, bool is_own = false, class T, int width>
 __device__ __forceinline__ void load_tile(SmemTile<T, width> tile, gptr<const T> from,
                                           int64_t row_stride, int valid_rows) {
   constexpr int chunks = width / 8, rows_per_pass = threads / chunks;
@@ -31,7 +39,7 @@ __device__ __forceinline__ void load_tile(SmemTile<T, width> tile, gptr<const T>
   const unsigned thread = recomputed(threadIdx.x);
   const int row = thread / chunks, c = thread % chunks;
   const sptr<T> to = tile.chunk(row, c);  // the swizzle repeats every 8 rows
-  gptr<const T> source = from + (row * row_stride + c * 8);
+  gptr<const T> source = is_own ? from : from + (row * row_stride + c * 8);
   UNROLL for (int r = 0; r < rows; r += rows_per_pass) {
     cp_async_16(to + r * width, source, r < valid_rows - row);
     source = source + rows_per_pass * row_stride;

@@ -1,5 +1,6 @@
 #pragma once
 // reg<Tag>: a float register whose arithmetic is counted by what it holds.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <concepts>
@@ -143,6 +144,12 @@ operator/(A&& a, B&& b) {
 
 /// The larger one; a NaN loses, as in fmaxf. Not counted.
 inline float max(float a, float b) { return a < b || std::isnan(a) ? b : a; }
+
+/// The largest by their bits as integers: by value too if one is not negative. Not counted.
+inline float max_of_bits(float a, float b, float c) {
+  const auto bits = [](float x) { return std::bit_cast<int32_t>(x); };
+  return std::bit_cast<float>(std::max({bits(a), bits(b), bits(c)}));
+}
 
 /// 2^x as ex2.approx.ftz has it: 0 where the result would be subnormal.
 float exp2_flushed(float x);

@@ -72,7 +72,7 @@ MISTAKES = {
     "wrong warp": (5, lambda: replaced(
         solution(5), "quad_sum(exponentiate(S, r, scale, m_new));",
         "quad_sum(exponentiate(S, r, scale, m_new)) * (warp_id() == 2 ? 2.f : 1.f);")),
-    "causal": (5, lambda: substituted(solution(5), r"if \(j >= .*first_mask\)\s*mask",
+    "causal": (5, lambda: substituted(solution(5), r"if \(kv.hides_keys.*\n\s*mask",
                                       "if (!p.causal) mask")),
     "exits": (3, lambda: replaced(solution(3), "void forward(const Problem& p,",
                                   "[[gnu::constructor]] void cheat() { puts(\"ok\"); exit(0); }\n\n"

@@ -225,6 +225,11 @@ TEST_CASE("arithmetic: exp2 flushes, max drops a NaN, an empty row divides to 0"
   CHECK(fa2::max(std::nanf(""), 1.f) == 1.f);
   CHECK(fa2::max(1.f, std::nanf("")) == 1.f);
   CHECK(fa2::max(-inf, -2.f) == -2.f);
+  CHECK(max_from_0(0.f, -2.f, -1.f) == 0.f);
+  CHECK(max_from_0(0.f, 3.f, -inf) == 3.f);
+  CHECK(max_from_0(1.f, 0x1p-140f, 0x1p100f) == 0x1p100f);
+  CHECK(max_from_0(5.f, 4.f, 3.f) == 5.f);
+  CHECK(max_from_0(0.f, inf, 1.f) == inf);
   CHECK(reciprocal_or_zero(0.f) == 0.f);
   CHECK(reciprocal_or_zero(4.f) == 0.25f);
   CHECK(fa2::log2(8.f) == 3.f);
