@@ -10,17 +10,20 @@ if(NOT FA2_CCACHE)
     "${PROJECT_SOURCE_DIR}/common/testing/catch.h")
 endif()
 
-# fa2_add_test(<name> SOURCES <file.cpp>... [LIBRARIES <target>...] [TIMEOUT <seconds>])
+# fa2_add_test(<name> SOURCES <file.cpp>... [LIBRARIES <target>...] [TIMEOUT <seconds>] [COST <n>])
 # A Catch2 executable <name>; every test case becomes a ctest test "<name>/<test case>" (no ';' in
 # their names: CMake splits there). It links the whole course (fa2course) unless LIBRARIES names what
-# it needs.
+# it needs. ctest starts those of the highest COST first (where it does not yet know better).
 function(fa2_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;COST" "SOURCES;LIBRARIES")
   if(NOT arg_LIBRARIES)
     set(arg_LIBRARIES fa2course)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE fa2_flags fa2_quick_build ${arg_LIBRARIES} fa2_catch)
@@ -28,7 +31,7 @@ function(fa2_add_test name)
     target_precompile_headers(${name} REUSE_FROM fa2_catch_header)
   endif()
   catch_discover_tests(${name} TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_COST} LABELS ${name})
 endfunction()
 
 # fa2_add_kernels(<symbol> <file.cu> [OBJECTS <variable>])
@@ -62,6 +65,7 @@ function(fa2_add_stage folder)
     cmake_path(GET file STEM name)
     fa2_add_kernels(${folder}_${name} ${file})
   endforeach()
-  fa2_add_test(${folder}_test SOURCES test.cpp LIBRARIES fa2_testing)
+  string(REGEX MATCH "[0-9]+" number ${folder})  # the last stage has the longest test
+  fa2_add_test(${folder}_test SOURCES test.cpp LIBRARIES fa2_testing COST ${number})
   add_custom_target(${folder} DEPENDS ${folder}_test)
 endfunction()

@@ -152,7 +152,7 @@ class KvPipeline {
   }
 
   const Problem& p_;
-  gptr<const T> K_next_, V_next_;  // the next tiles; with many warps, this thread's parts of them
+  gptr<const T> K_next_, V_next_;  // the next tiles; if tall, this thread's parts of them
   int count_, smem_, first_mask_ = 0;
 };
 
