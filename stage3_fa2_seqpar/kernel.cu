@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     Fragment<S_tag, S_rows / 16, S_cols / 8> S;
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
-    if (kv.hides_keys(j, i * Br))  // i Br, kept for the few such tiles, costs a register
-      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);
+    if (kv.hides_keys(j, i * Br))
+      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);  // keeps no i Br for few tiles
 
     const auto partial = [&](int r) {
       return (S_row0 + row_of(r)) * 4 * warps + warp_id() * 4 + lane_id() % 4;

@@ -82,9 +82,9 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     if (j < seen) multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     kv.release_K(j);
-    if (j >= seen) continue;       // this warp's rows see no key of the tile
-    if (kv.hides_keys(j, i * Br))  // i Br, kept for the few such tiles, costs a register
-      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);
+    if (j >= seen) continue;  // this warp's rows see no key of the tile
+    if (kv.hides_keys(j, i * Br))
+      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);  // keeps no i Br for few tiles
 
     const auto partial = [&](int r) { return (S_row0 + row_of(r)) * 4 + lane_id() % 4; };
     UNROLL for (int r = 0; r < S.rows; ++r) partial_smem[partial(r)] = lane_max(S, r);

@@ -71,9 +71,9 @@ __global__ void __launch_bounds__(32 * tiles[row].tile.warps, 1)
     const SmemTile<T, d> K_smem = kv.wait_K(j);
     if (j < seen) multiply_QK(S, Q_smem, S_row0, K_smem, S_col0);
     kv.release_K(j);
-    if (j >= seen) continue;       // this warp's rows see no key of the tile
-    if (kv.hides_keys(j, i * Br))  // i Br, kept for the few such tiles, costs a register
-      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);
+    if (j >= seen) continue;  // this warp's rows see no key of the tile
+    if (kv.hides_keys(j, i * Br))
+      mask(S, p, recomputed(i) * Br + S_row0, j * Bc + S_col0);  // keeps no i Br for few tiles
 
     // [change]
     reg<stat_tag> f_O[S_rows / 8], f_P[S_rows / 8];

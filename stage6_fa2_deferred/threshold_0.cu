@@ -2,7 +2,7 @@
 //
 // Between the rows "paper" (always) and "lazy" (when it grew by more than 8 in log2 units). It
 // skips only multiplications by 1, so the results are those of "paper"; how many rescales are left
-// says how often a maximum still grows.
+// says how often a maximum still grows (or a row lies below 0, where the bound cannot tell).
 //
 // Look at: multiplications on O, against both rows of stage 6.
 #define stage6_fa2_deferred stage6_with_threshold_0  // the kernel of the stage under another name

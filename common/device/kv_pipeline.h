@@ -43,9 +43,9 @@ class KvPipeline {
     }
   }
 
-  /// How many of the block's tiles a warp computes whose rows alone would visit `own`. With more than
-  /// 4 warps a block has many rows; under a causal mask the upper ones see no key of the last tiles,
-  /// and their warp only loads its part of these. With 4 there is little to leave out.
+  /// How many of the block's tiles a warp computes whose rows alone would visit `own`. With more
+  /// than 4 warps a block has many rows; under a causal mask the upper ones see no key of the last
+  /// tiles, and their warp only loads its part of these. With 4 there is little to leave out.
   __device__ __forceinline__ int tiles_of_warp(KeyTiles own) {
     static_assert(ring || !tall, "at depth 1 every warp has to come to each barrier");
     if constexpr (!tall) return count_;
@@ -152,7 +152,9 @@ class KvPipeline {
   }
 
   const Problem& p_;
-  gptr<const T> K_next_, V_next_;  // the next tiles; if tall, this thread's parts of them
+  // The next tiles; if tall, this thread's parts of them: fewer instructions per tile, but with 4
+  // warps there are no registers for it.
+  gptr<const T> K_next_, V_next_;
   int count_, smem_, first_mask_ = 0;
 };
 
