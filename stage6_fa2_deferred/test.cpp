@@ -12,6 +12,7 @@ using namespace fa2::testing;
 namespace {
 constexpr char stage[] = "stage6_fa2_deferred";
 constexpr char threshold_0[] = "stage6_fa2_deferred/threshold_0";
+constexpr char first_max[] = "stage6_fa2_deferred/first_max";
 int64_t ceil_to(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 }
 
@@ -93,4 +94,40 @@ TEST_CASE("stage 6's threshold_0 rescales when a maximum grew", "[stage6]") {
     CHECK(zero.exp2_p == paper.exp2_p);
     CHECK(zero.global_load_bytes == paper.global_load_bytes);
   }
+}
+
+// ---- The variant that keeps the first tile's maximum -------------------------------------------
+
+TEST_CASE("stage 6's first_max keeps the contract", "[stage6]") { check_contract(first_max); }
+TEST_CASE("stage 6's first_max gets the reported cases right", "[stage6]") {
+  check_reported_cases(first_max);
+}
+TEST_CASE("stage 6's first_max is reproducible", "[stage6]") { check_reproducible(first_max); }
+TEST_CASE("stage 6's first_max solves random problems", "[stage6]") {
+  check_random_problems(first_max, 2);
+}
+TEST_CASE("stage 6's first_max repeats a q tile only where some P was infinite", "[stage6]") {
+  int kernels = 0;
+  for_each_kernel(first_max, [&](Device& device, const Stage& s, const Variant& variant, int row) {
+    if (device.info().backend != Backend::sim) return;
+    ++kernels;
+    const auto [Br, Bc, warps, depth] = variant.tiles[row].tile;
+    const auto counters = [&](const char* text) {
+      Spec spec = parse_spec(text);
+      spec.d = variant.tiles[row].d;
+      const Outcome outcome = run_checked(device, s, variant, row, Workload(spec));
+      CHECK(outcome.verdict.message == "");
+      return outcome.counters;
+    };
+    const uint64_t q_tiles = 2, per_row = 32 / 8;  // lanes that hold a row
+    const fa2_counters once = counters("q=300 k=650");
+    CHECK(once.votes == q_tiles * warps);
+    CHECK(once.exp2_stats == q_tiles * Br * per_row);  // of the first key tile
+    CHECK(once.block_barriers == q_tiles * 2);
+    const fa2_counters again = counters("q=300 k=650 inputs=large_logits");
+    CHECK(again.mma == 2 * once.mma);
+    CHECK(again.votes == once.votes);
+    CHECK(again.exp2_stats == q_tiles * Br * per_row * (1 + ceil_to(650, Bc) / Bc));
+  });
+  CHECK(kernels == 2);
 }

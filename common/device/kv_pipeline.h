@@ -15,12 +15,17 @@
 
 namespace fa2::inline FA2_BACKEND {
 
-/// The shared memory of a KvPipeline, in bytes.
+/// The shared memory of a KvPipeline, in bytes, and the mbarriers' part of it, which comes last.
+__host__ __device__ constexpr int mbarrier_bytes(Tile t) {
+  return t.depth > 1 ? 2 * t.depth * 8 : 0;
+}
 __host__ __device__ constexpr int kv_bytes(int d, Tile t) {
-  return 2 * t.depth * t.Bc * d * 2 + (t.depth > 1 ? 2 * t.depth * 8 : 0);
+  return 2 * t.depth * t.Bc * d * 2 + mbarrier_bytes(t);
 }
 
-template <class T, int d, int Bc, int warps, int depth>
+/// `use` counts a block's pipelines in one place, one after the other, from 0: an mbarrier is used for
+/// one of them only, so each but the first needs mbarrier_bytes() more.
+template <class T, int d, int Bc, int warps, int depth, int use = 0>
 class KvPipeline {
   static constexpr int threads = 32 * warps, tile_bytes = Bc * d * 2;
   static constexpr bool ring = depth > 1, tall = warps > 4;
@@ -122,7 +127,8 @@ class KvPipeline {
     return smem_tile<T, d>(start_of(2 * (j % depth) + 1), Bc, "V_smem");
   }
   __device__ __forceinline__ sptr<uint64_t> full(int slot) const {
-    return dyn_smem<uint64_t>(smem_ + 2 * depth * tile_bytes, 2 * depth, Use::barriers,
+    constexpr int count = 2 * depth;
+    return dyn_smem<uint64_t>(smem_ + count * (tile_bytes + 8 * use), count, Use::barriers,
                               "mbarriers") +
            slot;
   }
