@@ -26,8 +26,13 @@ struct Layout {
         bytes(lost + t.warps * 4) {}
 };
 
-constexpr TileRow row(int d, Tile t) { return {TileMode::tuned, d, t, Layout(d, t).bytes}; }
-constexpr TileRow tiles[] = {row(64, {256, 128, 8, 4}), row(128, {256, 64, 8, 4})};
+constexpr TileRow row(TileMode mode, int d, Tile t) { return {mode, d, t, Layout(d, t).bytes}; }
+constexpr TileRow tiles[] = {
+    row(TileMode::same, 64, {64, 128, 4, 1}),
+    row(TileMode::same, 128, {64, 128, 4, 1}),
+    row(TileMode::tuned, 64, {256, 128, 8, 4}),
+    row(TileMode::tuned, 128, {256, 64, 8, 4}),
+};
 
 /// The first pass keeps the m of its first tile, the second follows every maximum.
 enum Pass { first, second };
