@@ -2,14 +2,15 @@
 //
 // Any m will do that keeps P inside 16 bits. "lazy" tests in every tile whether m still does; that
 // test waits for all of S, and the exponentials wait for the test. Here P simply overflows where a
-// score is more than 2^16 above m (fp16; bf16 has no such limit): it is infinite, and O is infinite
-// or NaN from then on, whatever comes. So one look at O at the end says whether all was well. If
-// not, the block does its q tile again by the paper's rule. Exact: P, l and O share one m.
+// score is more than 16 above m (in log2 units; bf16: 127): it is infinite, and O is infinite or NaN
+// from then on, whatever comes. So one look at O at the end says whether all was well. If not, the
+// block does its q tile again by the paper's rule. Exact: P, l and O share one m.
 //
 // Not in FlashAttention-2. What it costs: a q tile of which some row's scores grow by 11 (natural
 // units) after the first key tile takes twice as long.
 //
-// Look at: votes (none), exponentials of statistics and multiplications on O (nearly none), time.
+// Look at: votes (one per q tile and warp), exponentials of statistics and multiplications on O
+// (those of the first key tile), time.
 #include "common/device/device.h"
 
 namespace fa2::inline FA2_BACKEND {

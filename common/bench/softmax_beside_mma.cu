@@ -33,8 +33,7 @@ __device__ uint32_t operand(unsigned i) {
   return (bits & 0x83ff83ffu) | 0x38003800u;
 }
 
-// ---- One instruction beside each product
-// ---------------------------------------------------------
+// ---- One instruction beside each product -----------------------------------------------------
 
 enum class Op {
   add,
@@ -122,8 +121,7 @@ __global__ void __launch_bounds__(32 * warps, 1)
   if (sum == 12345) *never_written = sum;  // so that nothing is optimized away
 }
 
-// ---- The softmax of stage 6
-// ----------------------------------------------------------------------
+// ---- The softmax of stage 6 ------------------------------------------------------------------
 
 /// Parts of the softmax, each with those before it.
 enum Part { only_mma, pack_P, exp2_of_S, scale_and_subtract, row_sums, row_bounds, parts };
@@ -197,8 +195,7 @@ __global__ void __launch_bounds__(32 * warps, 1)
   if (sum == 12345.678f) *never_written = sum;
 }
 
-// ---- The tables
-// ----------------------------------------------------------------------------------
+// ---- The tables ------------------------------------------------------------------------------
 
 /// Median over the blocks of what they write into `clocks`.
 class Clocks {
