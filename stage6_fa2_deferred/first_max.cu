@@ -23,7 +23,7 @@ struct Layout {
   __host__ __device__ constexpr Layout(int d, Tile t)
       : Q(0),  // [Br][d]
         KV(Q + t.Br * d * 2),
-        lost(KV + kv_bytes(d, t) + mbarrier_bytes(t)),  // [warps]: whether some P of a warp was
+        lost(KV + kv_bytes(d, t) + mbarrier_bytes(t)),  // [warps]: an infinite P
         bytes(lost + t.warps * 4) {}
 };
 

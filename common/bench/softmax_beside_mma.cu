@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/device/device.h"
 #include "common/harness/backend_cuda.h"
 #include "common/harness/device.h"
 #include "common/harness/environment.h"
+#include "common/harness/mma_operand.h"
 
 namespace fa2::inline FA2_BACKEND {
 namespace {
@@ -26,28 +30,9 @@ __device__ __forceinline__ void stop(long long* clocks) {
   if (threadIdx.x == 0) clocks[blockIdx.x] += clock64();
 }
 
-/// Two 16-bit numbers of size 0.5 to 1, of any sign, that the compiler does not know.
-__device__ uint32_t operand(unsigned i) {
-  unsigned bits = (i + 1) * 2654435761u * (threadIdx.x + 1);
-  bits ^= bits >> 15;
-  return (bits & 0x83ff83ffu) | 0x38003800u;
-}
-
 // ---- One instruction beside each product -----------------------------------------------------
 
-enum class Op {
-  add,
-  mul,
-  fma,
-  fma_constant,
-  fma_constants,
-  max,
-  max3,
-  pack,
-  half2_add,
-  logic,
-  exp2
-};
+enum class Op { add, mul, fma, fma_constant, fma_constants, max, max3, pack, half2_add, logic };
 
 constexpr const char* names[] = {"FADD",
                                  "FMUL",
@@ -87,11 +72,11 @@ template <Op op, int per_mma, bool apart>
 __global__ void __launch_bounds__(32 * warps, 1)
     one_instruction(int steps, long long* clocks, uint32_t* never_written) {
   constexpr int products = 8;
-  const uint32_t A[4] = {operand(0), operand(1), operand(2), operand(3)};
+  const uint32_t A[4] = {mma_operand(0), mma_operand(1), mma_operand(2), mma_operand(3)};
   uint32_t B[products][2], d[products];
   float D[products][4];
   UNROLL for (int i = 0; i < products; ++i) {
-    B[i][0] = operand(4 + i), B[i][1] = operand(40 + i), d[i] = operand(80 + i);
+    B[i][0] = mma_operand(4 + i), B[i][1] = mma_operand(40 + i), d[i] = mma_operand(80 + i);
     UNROLL for (int e = 0; e < 4; ++e) D[i][e] = 0.f;
   }
   const auto run_steps = [&]<bool multiply, bool compute>(int count, std::bool_constant<multiply>,
@@ -144,8 +129,8 @@ __global__ void __launch_bounds__(32 * warps, 1)
   constexpr int M16 = 2;  // 32 rows of Q per warp
   uint32_t A[M16][2][4], B[8][2];
   UNROLL for (int i = 0; i < M16; ++i) UNROLL for (int q = 0; q < 8; ++q) A[i][q / 4][q % 4] =
-      operand(8 * i + q);
-  UNROLL for (int n = 0; n < 8; ++n) B[n][0] = operand(40 + n), B[n][1] = operand(80 + n);
+      mma_operand(8 * i + q);
+  UNROLL for (int n = 0; n < 8; ++n) B[n][0] = mma_operand(40 + n), B[n][1] = mma_operand(80 + n);
   Fragment<O_tag, M16, d / 8> O;
   float m[2 * M16], l[2 * M16];
   UNROLL for (int r = 0; r < O.rows; ++r) {

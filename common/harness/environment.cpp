@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <regex>
+#include <string>
 
 namespace fa2 {
 namespace {
@@ -13,6 +15,16 @@ std::string cpu_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "";  // other systems, and some Arm kernels, do not say
+}
+
+/// The version of the loaded kernel driver, such as "580.159.04"; empty if it does not tell.
+std::string loaded_driver() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::smatch found;
+  return std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)")) ? found[1].str()
+                                                                                 : std::string();
 }
 
 std::string compiler_name() {
@@ -44,7 +56,8 @@ Environment environment_of(const Device& device) {
   out.compute_capability = std::to_string(info.compute_capability / 10) + "." +
                            std::to_string(info.compute_capability % 10);
   if (info.backend == Backend::cuda) {
-    out.driver = cuda_driver_version();
+    out.driver = loaded_driver();
+    if (out.driver.empty()) out.driver = cuda_driver_version();
     out.cuda = cuda_toolkit_version();
   }
   out.compiler = compiler_name();

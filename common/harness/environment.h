@@ -11,7 +11,7 @@ struct Environment {
   std::string cpu;                 // "AMD EPYC 9554"
   std::string gpu;                 // of the device, simulated or not
   std::string compute_capability;  // "9.0"
-  std::string driver;              // highest CUDA version that the driver supports, "13.0"
+  std::string driver;              // "580.159.04"; else the newest CUDA that it runs, "13.0"
   std::string cuda;                // version of the CUDA Toolkit of this build, "13.0"
   std::string compiler;            // of the host code, "g++ 12.2.0"
   std::string commit;              // of the sources; "-dirty" appended if they were changed

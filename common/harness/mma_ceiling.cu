@@ -5,6 +5,7 @@
 #include "common/device/backend_cuda.h"
 #include "common/harness/backend_cuda.h"
 #include "common/harness/device.h"
+#include "common/harness/mma_operand.h"
 
 namespace fa2 {
 namespace {
@@ -12,19 +13,14 @@ namespace {
 constexpr int warps = 8, products = 8, steps = 65536, runs = 5;
 
 /// Products of operands that stay in registers, `products` of them independent of each other, so
-/// that none waits for a result. The operands are not constant: multiplying zeros would draw less power.
+/// that none waits for a result.
 __global__ void __launch_bounds__(32 * warps) multiply_only(float* never_written) {
-  const auto operand = [](unsigned i) {  // two fp16 numbers of size 0.5 to 1, of any sign
-    unsigned bits = (i + 1) * 2654435761u * (threadIdx.x + 1);
-    bits ^= bits >> 15;
-    return (bits & 0x83ff83ffu) | 0x38003800u;
-  };
-  const uint32_t A[4] = {operand(0), operand(1), operand(2), operand(3)};
+  const uint32_t A[4] = {mma_operand(0), mma_operand(1), mma_operand(2), mma_operand(3)};
   uint32_t B[products][2];
   float D[products][4];
   UNROLL for (int p = 0; p < products; ++p) {
-    B[p][0] = operand(4 + p);
-    B[p][1] = operand(40 + p);
+    B[p][0] = mma_operand(4 + p);
+    B[p][1] = mma_operand(40 + p);
     UNROLL for (int e = 0; e < 4; ++e) D[p][e] = 0.f;
   }
   for (int step = 0; step < steps; ++step)

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <list>
-#include <regex>
 #include <thread>
 
 #include "common/cli/check/plugin.h"
@@ -21,16 +19,6 @@ DeviceOptions device_options(const Options& o, Backend backend) {
   d.gpu = o.gpu;
   d.os_threads = o.threads;
   return d;
-}
-
-/// The version of the loaded kernel driver, such as "580.159.04"; empty if it does not tell.
-std::string loaded_driver() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  std::string line;
-  std::getline(file, line);
-  std::smatch found;
-  return std::regex_search(line, found, std::regex(R"(\s(\d+\.\d+(\.\d+)?)\s)")) ? found[1].str()
-                                                                                 : std::string();
 }
 
 std::string today() {
@@ -100,7 +88,6 @@ Environment environment_of_run(const Device& device, const Options& o) {
   if (gpu) {
     e.peak_tflops = datasheet_tflops(e.gpu);
     e.mma_tflops = cuda_mma_tflops();
-    if (const std::string loaded = loaded_driver(); !loaded.empty()) e.driver = loaded;
   } else {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     e.threads = o.threads > 0 ? o.threads : cores;
